@@ -1,0 +1,56 @@
+# Needs python3.11 and make; every target makes `.venv` if it is missing or older than its inputs.
+
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+JOBS ?= 2
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: help venv demo test test-all lit lit-external pytest pytest-all lint format bench clean
+
+help:
+	@echo "make demo | test | test-all | lint | format | bench | clean"
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	touch $@
+
+demo: $(STAMP)
+	$(BIN)/python -m examples.demo
+
+# the tests of every change: minutes on two cores
+test: lit pytest
+
+# the slow ones too, and the lit tests once more through the shell, as a user runs the tools
+test-all: lit-external pytest-all
+
+lit: $(STAMP)
+	lit -j$(JOBS) lit_tests
+
+lit-external: $(STAMP)
+	lit -j$(JOBS) --param external=1 lit_tests
+
+pytest: $(STAMP)
+	pytest -q -n $(JOBS)
+
+pytest-all: $(STAMP)
+	pytest -q -n $(JOBS) -m ''
+
+lint: $(STAMP)
+	ruff check .
+	ruff format --check .
+	pyright
+
+format: $(STAMP)
+	ruff check --fix .
+	ruff format .
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks first
+
+clean:
+	rm -rf build .pytest_cache .ruff_cache

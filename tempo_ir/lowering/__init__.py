@@ -1,0 +1,28 @@
+"""Lowerings: one step down each. Those that turn IR into IR are passes, those that print code are targets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING
+
+from tempo_ir.lazy import lazy
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
+
+PassFactory = Callable[[], "type[ModulePass]"]
+TargetFactory = Callable[[], "Callable[[ModuleOp, IO[str]], None]"]
+
+
+def get_all_passes() -> dict[str, PassFactory]:
+    """Every lowering pass by name, in alphabetical order."""
+    return {}
+
+
+def get_all_targets() -> dict[str, TargetFactory]:
+    """What `tempo-opt -t` prints beside the IR itself: name -> factory of a printer `(module, stream) -> None`."""
+    return {
+        "llvm": lazy("tempo_ir.lowering.llvm:print_module"),
+        "triton": lazy("tempo_ir.lowering.triton:print_module"),
+    }

@@ -1,0 +1,1 @@
+"""Command-line tools: `tempo-opt` (the optimiser driver) and `tempo-run` (compile and run a program)."""
