@@ -1,0 +1,94 @@
+// RUN: tempo-opt %s --split-input-file | tempo-opt --split-input-file | filecheck %s
+// RUN: tempo-opt %s --split-input-file --print-op-generic | tempo-opt --split-input-file | filecheck %s
+
+// CHECK-LABEL: loop.program @rnn dims(i: I, t: T) where T >= 1 {
+// CHECK-NEXT:    %x = loop.input "x" : !loop.buffer<(i: full, t: full) 16x64xf32>
+// CHECK-NEXT:    %w = loop.parameter "w" : !loop.buffer<64x64xf32>
+// CHECK-NEXT:    %h = loop.alloc : !loop.buffer<(t: full) 16x64xf32>
+// CHECK-NEXT:    %y = loop.output "y" : !loop.buffer<(i: full, t: full to T + 1) 16x64xf32>
+// CHECK-NEXT:    loop.for i = 0 to I {
+// CHECK-NEXT:      loop.for t = 0 to T {
+// CHECK-NEXT:        loop.if t = 0 {
+// CHECK-NEXT:          loop.compute at (i = i, t = t) ins(%a = %x[i, t]) outs(%h[t]) {
+// CHECK-NEXT:            loop.yield %a : tensor<16x64xf32>
+// CHECK-NEXT:          }
+// CHECK-NEXT:        } else {
+// CHECK-NEXT:          loop.compute at (i = i, t = t) ins(%a = %h[t - 1], %b = %w) outs(%h[t]) {
+// CHECK-NEXT:            %r = sdg.contract "bk,kn->bn" %a, %b : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
+// CHECK-NEXT:            loop.yield %r : tensor<16x64xf32>
+// CHECK-NEXT:          }
+// CHECK-NEXT:        }
+// CHECK-NEXT:      }
+// CHECK-NEXT:      loop.for t = T - 1 down to 0 {
+// CHECK-NEXT:        loop.compute at (i = i, t = t) ins(%a = %h[t]) outs(%y[i, t]) {
+// CHECK-NEXT:          loop.yield %a : tensor<16x64xf32>
+// CHECK-NEXT:        }
+// CHECK-NEXT:        loop.free %h[t]
+// CHECK-NEXT:      }
+// CHECK-NEXT:    }
+// CHECK-NEXT:  }
+loop.program @rnn dims(i: I, t: T) where T >= 1 {
+  %x = loop.input "x" : !loop.buffer<(i: full, t: full) 16x64xf32>
+  %w = loop.parameter "w" : !loop.buffer<64x64xf32>
+  %h = loop.alloc : !loop.buffer<(t: full) 16x64xf32>
+  %y = loop.output "y" : !loop.buffer<(i: full, t: full to T + 1) 16x64xf32>
+  loop.for i = 0 to I {
+    loop.for t = 0 to T {
+      loop.if t = 0 {
+        loop.compute at (i = i, t = t) ins(%a = %x[i, t]) outs(%h[t]) {
+          loop.yield %a : tensor<16x64xf32>
+        }
+      } else {
+        loop.compute at (i = i, t = t) ins(%a = %h[t - 1], %b = %w) outs(%h[t]) {
+          %r = sdg.contract "bk,kn->bn" %a, %b : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
+          loop.yield %r : tensor<16x64xf32>
+        }
+      }
+    }
+    loop.for t = T - 1 down to 0 {
+      loop.compute at (i = i, t = t) ins(%a = %h[t]) outs(%y[i, t]) {
+        loop.yield %a : tensor<16x64xf32>
+      }
+      loop.free %h[t]
+    }
+  }
+}
+
+// -----
+
+// CHECK-LABEL: loop.program @window dims(t: T) {
+// CHECK-NEXT:    %k = loop.alloc : !loop.buffer<(t: ring 64) 4xf32>
+// CHECK-NEXT:    %s = loop.alloc : !loop.buffer<?xf32, [min(T, 64)]>
+// CHECK-NEXT:    %all = loop.alloc : !loop.buffer<(t: growing) ?xf32, [t + 1]>
+// CHECK-NEXT:    %action = loop.alloc : !loop.buffer<i64>
+// CHECK-NEXT:    %done = loop.alloc : !loop.buffer<(t: full) i1>
+// CHECK-NEXT:    loop.for t = 0 to T step 2 until %done[t] {
+// CHECK-NEXT:      loop.host @env::@step at (t = t) ins(%action) outs(%done[t])
+// CHECK-NEXT:      loop.host @env::@close
+// CHECK-NEXT:      loop.kernel ins(%a = %k[max(0, t - 63):t + 1]) outs(%s : tensor<?xf32, #sdg.size<min(t + 1, 64)>>, %all[t]) {
+// CHECK:             loop.yield %0, %1 : tensor<?xf32, #sdg.size<min(t + 1, 64)>>, tensor<?xf32, #sdg.size<t + 1>>
+// CHECK-NEXT:      }
+// CHECK-NEXT:      loop.launch @attention(%k, %s)[t, T - 1]
+// CHECK-NEXT:      loop.launch @plain(%k)
+// CHECK-NEXT:      loop.free %k[t - 63]
+// CHECK-NEXT:    }
+// CHECK-NEXT:  }
+loop.program @window dims(t: T) {
+  %k = loop.alloc : !loop.buffer<(t: ring 64) 4xf32>
+  %s = loop.alloc : !loop.buffer<?xf32, [min(T, 64)]>
+  %all = loop.alloc : !loop.buffer<(t: growing) ?xf32, [t + 1]>
+  %action = loop.alloc : !loop.buffer<i64>
+  %done = loop.alloc : !loop.buffer<(t: full) i1>
+  loop.for t = 0 to T step 2 until %done[t] {
+    loop.host @env::@step at (t = t) ins(%action) outs(%done[t])
+    loop.host @env::@close
+    loop.kernel ins(%a = %k[max(0, t - 63):t + 1]) outs(%s : tensor<?xf32, #sdg.size<min(t + 1, 64)>>, %all[t]) {
+      %0 = sdg.constant 0.0 : tensor<?xf32, #sdg.size<min(t + 1, 64)>>
+      %1 = sdg.constant 0.0 : tensor<?xf32, #sdg.size<t + 1>>
+      loop.yield %0, %1 : tensor<?xf32, #sdg.size<min(t + 1, 64)>>, tensor<?xf32, #sdg.size<t + 1>>
+    }
+    loop.launch @attention(%k, %s)[t, T - 1]
+    loop.launch @plain(%k)
+    loop.free %k[t - 63]
+  }
+}

@@ -1,0 +1,105 @@
+"""
+The loop dialect: a program as loops, guards and leaves over buffers.
+
+Loop iterators and bounds are *names*, used by index expressions; buffers are SSA values. `sdg-schedule` makes a leaf of
+each sdg op and a buffer with a row per point of each value (single assignment); `loop-form-kernels` makes kernels of
+runs of leaves, `loop-plan-storage` then decides how each buffer stores its dims, and `loop-lower-kernels` turns kernels
+into launches of tile kernels. Invariants: a row is written before it is read, iterators do not shadow, an index has an entry
+for each dim that the buffer stores, bodies hold sdg ops in tensor form (no domain, no index) whose free names are
+iterators or bounds.
+
+```mlir
+loop.program @rnn dims(t: T) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 16xf32>
+  %h = loop.output "h" : !loop.buffer<(t: full) 16xf32>
+  loop.for t = 0 to T {
+    loop.if t = 0 {
+      loop.compute at (t = t) ins(%a = %x[t]) outs(%h[t]) { loop.yield %a : tensor<16xf32> }
+    } else {
+      loop.compute at (t = t) ins(%a = %x[t], %b = %h[t - 1]) outs(%h[t]) {
+        %r = sdg.add %a, %b : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+        loop.yield %r : tensor<16xf32>
+      }
+    }
+  }
+}
+```
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from tempo_ir.dialects.loop.attributes import BufferDim, BufferType, PointAttr, StorageAttr
+from tempo_ir.dialects.loop.leaves import (
+    AccessOperation,
+    BodyOperation,
+    BufferAccess,
+    ComputeOp,
+    HostOp,
+    KernelOp,
+    LaunchOp,
+    YieldOp,
+)
+from tempo_ir.dialects.loop.structure import (
+    AllocOp,
+    BufferOperation,
+    ForOp,
+    FreeOp,
+    IfOp,
+    InputOp,
+    LoopOperation,
+    NamedBufferOperation,
+    OutputOp,
+    ParameterOp,
+    ProgramOp,
+    enclosing_loops,
+)
+
+__all__ = [
+    "AccessOperation",
+    "AllocOp",
+    "BodyOperation",
+    "BufferAccess",
+    "BufferDim",
+    "BufferOperation",
+    "BufferType",
+    "ComputeOp",
+    "ForOp",
+    "FreeOp",
+    "HostOp",
+    "IfOp",
+    "InputOp",
+    "KernelOp",
+    "LaunchOp",
+    "Loop",
+    "LoopOperation",
+    "NamedBufferOperation",
+    "OutputOp",
+    "ParameterOp",
+    "PointAttr",
+    "ProgramOp",
+    "StorageAttr",
+    "YieldOp",
+    "enclosing_loops",
+]
+
+Loop = Dialect(
+    "loop",
+    [
+        ProgramOp,
+        InputOp,
+        ParameterOp,
+        OutputOp,
+        AllocOp,
+        FreeOp,
+        ForOp,
+        IfOp,
+        ComputeOp,
+        KernelOp,
+        HostOp,
+        LaunchOp,
+        YieldOp,
+    ],
+    [StorageAttr, BufferType, PointAttr],
+)

@@ -1,0 +1,381 @@
+"""
+The work of a loop program: leaves and kernels over accessed tensors, host calls, launches of compiled kernels.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr, TensorType
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    irdl_op_definition,
+    lazy_traits_def,
+    prop_def,
+    region_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator
+from xdsl.utils.exceptions import VerifyException
+
+from tempo_ir.dialects.loop.attributes import BufferType, PointAttr
+from tempo_ir.dialects.loop.structure import LoopOperation, parse_access, parse_buffer, print_access
+from tempo_ir.dialects.sdg.attributes import IndexAttr
+from tempo_ir.dialects.types import Tensor, as_tensor, shape_of
+from tempo_ir.index.expr import Expr, Index, free_symbols, index_text
+from tempo_ir.index.parser import parse_expr
+
+
+@dataclass(frozen=True, slots=True)
+class BufferAccess:
+    """The rows `buffer[index]` as a tensor of `type`; a symbolic extent may be less than the buffer has room for."""
+
+    buffer: SSAValue
+    index: Index
+    type: Tensor
+
+    @staticmethod
+    def of(buffer: SSAValue, index: Index) -> BufferAccess:
+        """All of the rows at the index."""
+        assert isinstance(buffer.type, BufferType)
+        return BufferAccess(buffer, index, buffer.type.accessed(index))
+
+
+class AccessOperation(LoopOperation, ABC):
+    """An operation that reads some rows and writes others, at one point of an sdg op's domain."""
+
+    ins = var_operand_def(BufferType)
+    outs = var_operand_def(BufferType)
+    in_indices = prop_def(ArrayAttr[IndexAttr])
+    out_indices = prop_def(ArrayAttr[IndexAttr])
+    in_types = prop_def(ArrayAttr[TensorType])
+    out_types = prop_def(ArrayAttr[TensorType])
+    point_attr = prop_def(PointAttr, prop_name="point")
+
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    @property
+    def reads(self) -> tuple[BufferAccess, ...]:
+        """The rows read, in the order of the block arguments."""
+        return _accesses(self.ins, self.in_indices, self.in_types)
+
+    @property
+    def writes(self) -> tuple[BufferAccess, ...]:
+        """The rows written, in the order of the yielded values."""
+        return _accesses(self.outs, self.out_indices, self.out_types)
+
+    @property
+    def point(self) -> tuple[tuple[str, Expr], ...]:
+        """The point in the domain of the sdg op."""
+        return self.point_attr.data
+
+    def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
+        for access in self.reads:
+            yield "an index read", free_symbols(access.index)
+        for access in self.writes:
+            yield "an index written", free_symbols(access.index)
+        for name, value in self.point:
+            yield f"point '{name}'", free_symbols(value)
+
+    def verify_(self) -> None:
+        if not len(self.ins) == len(self.in_indices) == len(self.in_types):
+            raise VerifyException("ins need an index and a type for each buffer")
+        if not len(self.outs) == len(self.out_indices) == len(self.out_types):
+            raise VerifyException("outs need an index and a type for each buffer")
+        for access in (*self.reads, *self.writes):
+            _verify_access(access)
+
+
+def _accesses(
+    buffers: Sequence[SSAValue], indices: ArrayAttr[IndexAttr], types: ArrayAttr[TensorType]
+) -> tuple[BufferAccess, ...]:
+    return tuple(
+        BufferAccess(buffer, index.data, type) for buffer, index, type in zip(buffers, indices, types, strict=True)
+    )
+
+
+def _verify_access(access: BufferAccess) -> None:
+    """The tensor has the rank, the element type and the fixed extents of what is accessed."""
+    assert isinstance(access.buffer.type, BufferType)
+    whole = access.buffer.type.accessed(access.index)
+    extents, room = shape_of(access.type), shape_of(whole)
+    fits = len(extents) == len(room) and access.type.element_type == whole.element_type
+    if not fits or any(
+        extent != space
+        for extent, space in zip(extents, room, strict=True)
+        if isinstance(extent, int) and isinstance(space, int)
+    ):
+        raise VerifyException(f"{access.type} does not fit {whole}, which is what the index accesses")
+
+
+def _access_properties(
+    reads: Sequence[BufferAccess], writes: Sequence[BufferAccess], point: PointAttr
+) -> dict[str, Attribute]:
+    return {
+        "in_indices": ArrayAttr([IndexAttr(access.index) for access in reads]),
+        "out_indices": ArrayAttr([IndexAttr(access.index) for access in writes]),
+        "in_types": ArrayAttr([access.type for access in reads]),
+        "out_types": ArrayAttr([access.type for access in writes]),
+        "point": point,
+    }
+
+
+def _parse_typed_access(parser: Parser) -> BufferAccess:
+    """Parse `%h[t - 1]` or, where less than the rows is accessed, `%s[t] : tensor<?xf32, #sdg.size<t + 1>>`."""
+    buffer, index = parse_access(parser)
+    if parser.parse_optional_punctuation(":"):
+        return BufferAccess(buffer, index, as_tensor(parser.parse_type()))
+    if not isinstance(buffer.type, BufferType):
+        parser.raise_error(f"buffer expected, got a value of type {buffer.type}")
+    try:
+        return BufferAccess.of(buffer, index)
+    except VerifyException as error:
+        parser.raise_error(str(error))
+
+
+def _print_typed_access(printer: Printer, access: BufferAccess) -> None:
+    print_access(printer, access.buffer, access.index)
+    if access.type != BufferAccess.of(access.buffer, access.index).type:
+        printer.print_string(" : ")
+        printer.print_attribute(access.type)
+
+
+def _parse_point(parser: Parser) -> PointAttr:
+    return PointAttr(PointAttr.parse_list(parser) if parser.parse_optional_keyword("at") else ())
+
+
+def _print_point(printer: Printer, point: PointAttr) -> None:
+    if point.data:
+        printer.print_string(f" at {point}")
+
+
+def _parse_list(parser: Parser, keyword: str) -> list[BufferAccess]:
+    if parser.parse_optional_keyword(keyword) is None:
+        return []
+    return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_typed_access(parser))
+
+
+def _print_list(printer: Printer, keyword: str, accesses: Sequence[BufferAccess]) -> None:
+    if not accesses:
+        return
+    printer.print_string(f" {keyword}")
+    with printer.in_parens():
+        printer.print_list(accesses, lambda access: _print_typed_access(printer, access))
+
+
+@irdl_op_definition
+class YieldOp(LoopOperation):
+    """Ends a leaf or a kernel: the values that are written, in the order of `outs`. `loop.yield %r : tensor<4xf32>`."""
+
+    name = "loop.yield"
+
+    values = var_operand_def(TensorType)
+
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(ComputeOp, KernelOp)))
+
+    assembly_format = "($values^ `:` type($values))? attr-dict"
+
+    def __init__(self, values: Sequence[SSAValue]):
+        super().__init__(operands=[values])
+
+
+class BodyOperation(AccessOperation, ABC):
+    """An access operation whose work is a body of sdg ops in tensor form, over the accessed tensors."""
+
+    body = region_def("single_block")
+
+    traits = traits_def(IsolatedFromAbove())
+
+    def __init__(
+        self,
+        reads: Sequence[BufferAccess],
+        writes: Sequence[BufferAccess],
+        body: Region,
+        point: Sequence[tuple[str, Expr]] = (),
+    ):
+        super().__init__(
+            operands=[[access.buffer for access in reads], [access.buffer for access in writes]],
+            properties=_access_properties(reads, writes, PointAttr(tuple(point))),
+            regions=[body],
+        )
+
+    @property
+    def yielded(self) -> tuple[SSAValue, ...]:
+        """The values written."""
+        last = self.body.block.last_op
+        return tuple(last.values) if isinstance(last, YieldOp) else ()
+
+    def verify_(self) -> None:
+        super().verify_()
+        arguments = [argument.type for argument in self.body.block.args]
+        if arguments != list(self.in_types.data):
+            raise VerifyException(f"body takes ({_types(arguments)}), ins are ({_types(self.in_types.data)})")
+        if not isinstance(self.body.block.last_op, YieldOp):
+            raise VerifyException("body does not end in loop.yield")
+        yielded = [value.type for value in self.yielded]
+        if yielded != list(self.out_types.data):
+            raise VerifyException(f"body yields ({_types(yielded)}), outs are ({_types(self.out_types.data)})")
+        for op in self.body.block.ops:
+            if not op.name.startswith("sdg.") and not isinstance(op, YieldOp):
+                raise VerifyException(f"{op.name} in a body, expected sdg ops only")
+
+    @classmethod
+    def parse(cls, parser: Parser):
+        point = _parse_point(parser)
+        reads: list[BufferAccess] = []
+        arguments: list[Parser.Argument] = []
+
+        def read() -> None:
+            argument = parser.parse_argument(expect_type=False)
+            parser.parse_punctuation("=")
+            access = _parse_typed_access(parser)
+            reads.append(access)
+            arguments.append(argument.resolve(access.type))
+
+        if parser.parse_optional_keyword("ins"):
+            parser.parse_comma_separated_list(parser.Delimiter.PAREN, read)
+        writes = _parse_list(parser, "outs")
+        return cls(reads, writes, parser.parse_region(arguments), point.data)
+
+    def print(self, printer: Printer) -> None:
+        _print_point(printer, self.point_attr)
+        reads = list(zip(self.body.block.args, self.reads, strict=True))
+
+        def read(pair: tuple[SSAValue, BufferAccess]) -> None:
+            printer.print_ssa_value(pair[0])
+            printer.print_string(" = ")
+            _print_typed_access(printer, pair[1])
+
+        if reads:
+            printer.print_string(" ins")
+            with printer.in_parens():
+                printer.print_list(reads, read)
+        _print_list(printer, "outs", self.writes)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+
+def _types(types: Sequence[Attribute]) -> str:
+    return ", ".join(map(str, types))
+
+
+@irdl_op_definition
+class ComputeOp(BodyOperation):
+    """
+    A leaf: one sdg op, with the constants that only it reads; no op at all is a copy.
+
+    `loop.compute at (t = t) ins(%a = %x[t]) outs(%h[t]) { %r = sdg.exp %a : ... loop.yield %r : ... }`
+    """
+
+    name = "loop.compute"
+
+
+@irdl_op_definition
+class KernelOp(BodyOperation):
+    """
+    A group of leaves that becomes one kernel; what only they use is a plain value in the body.
+
+    `loop.kernel at (t = t) ins(%a = %x[t]) outs(%h[t]) { ... }`
+    """
+
+    name = "loop.kernel"
+
+
+@irdl_op_definition
+class HostOp(AccessOperation):
+    """
+    A call of a method of a host object: `loop.host @env::@step at (t = t) ins(%action[t]) outs(%after[t], %reward[t])`.
+
+    Calls on one object run in program order. The method is given the rows read, and what it returns is written.
+    """
+
+    name = "loop.host"
+
+    method = prop_def(SymbolRefAttr)
+
+    def __init__(
+        self,
+        method: SymbolRefAttr,
+        reads: Sequence[BufferAccess],
+        writes: Sequence[BufferAccess],
+        point: Sequence[tuple[str, Expr]] = (),
+    ):
+        super().__init__(
+            operands=[[access.buffer for access in reads], [access.buffer for access in writes]],
+            properties={"method": method, **_access_properties(reads, writes, PointAttr(tuple(point)))},
+        )
+
+    def verify_(self) -> None:
+        super().verify_()
+        if len(self.method.nested_references) != 1:
+            raise VerifyException(f"{self.method} is not of the form @object::@method")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> HostOp:
+        method = parser.parse_attribute()
+        if not isinstance(method, SymbolRefAttr):
+            parser.raise_error("method expected, as in @object::@method")
+        point = _parse_point(parser)
+        return cls(method, _parse_list(parser, "ins"), _parse_list(parser, "outs"), point.data)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.method)
+        _print_point(printer, self.point_attr)
+        _print_list(printer, "ins", self.reads)
+        _print_list(printer, "outs", self.writes)
+
+
+@irdl_op_definition
+class LaunchOp(LoopOperation):
+    """
+    Runs a tile.kernel over whole buffers, with index expressions as scalar arguments: `loop.launch @k(%x, %h)[t, T]`.
+    """
+
+    name = "loop.launch"
+
+    kernel = prop_def(SymbolRefAttr)
+    buffers = var_operand_def(BufferType)
+    scalars_attr = prop_def(IndexAttr, prop_name="scalars")
+
+    def __init__(
+        self,
+        kernel: str | StringAttr | SymbolRefAttr,
+        buffers: Sequence[SSAValue | Operation],
+        scalars: Sequence[Expr] = (),
+    ):
+        symbol = kernel if isinstance(kernel, SymbolRefAttr) else SymbolRefAttr(kernel)
+        super().__init__(operands=[buffers], properties={"kernel": symbol, "scalars": IndexAttr(tuple(scalars))})
+
+    @property
+    def scalars(self) -> tuple[Expr, ...]:
+        """The scalar arguments, after the buffers."""
+        return tuple(scalar for scalar in self.scalars_attr.data if isinstance(scalar, Expr))
+
+    def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
+        for scalar in self.scalars:
+            yield f"scalar '{scalar}'", free_symbols(scalar)
+
+    def verify_(self) -> None:
+        if len(self.scalars) != len(self.scalars_attr.data):
+            raise VerifyException("a scalar argument is a slice")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> LaunchOp:
+        kernel = parser.parse_symbol_name()
+        buffers = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_buffer(parser))
+        scalars = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser))
+        return cls(kernel, buffers, scalars or ())
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_attribute(self.kernel)
+        printer.print_operands(self.buffers)
+        if self.scalars:
+            printer.print_string(index_text(self.scalars))

@@ -1,0 +1,425 @@
+"""
+The structure of a loop program: the program, its buffers, its loops and its guards.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
+
+from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    opt_region_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from tempo_ir.dialects.loop.attributes import BufferType
+from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, SpaceAttr
+from tempo_ir.dialects.sdg.base import OpError, raise_at
+from tempo_ir.index.domain import Space, parse_space
+from tempo_ir.index.expr import Cond, Expr, Index, Slice, as_expr, free_symbols, index_text
+from tempo_ir.index.parser import parse_cond, parse_expr, parse_name, parse_optional_index
+
+
+def parse_buffer(parser: Parser) -> SSAValue:
+    """Parse the name of a buffer defined above; its type is known from there."""
+    operand = parser.parse_unresolved_operand("buffer expected")
+    values = parser.ssa_values.get(operand.operand_name, ())
+    if operand.index >= len(values):
+        parser.raise_error(f"buffer {operand.span.text} is not defined above", operand.span)
+    return values[operand.index]
+
+
+def parse_access(parser: Parser) -> tuple[SSAValue, Index]:
+    """Parse `%h[t - 1]`; a buffer that stores no dim takes no index: `%w`."""
+    buffer = parse_buffer(parser)
+    return buffer, parse_optional_index(parser)
+
+
+def print_access(printer: Printer, buffer: SSAValue, index: Index) -> None:
+    """Print `%h[t - 1]`, or `%w` where the index is empty."""
+    printer.print_ssa_value(buffer)
+    printer.print_string(index_text(index))
+
+
+class LoopOperation(IRDLOperation, ABC):
+    """An operation of the loop dialect. A verification error carries the op, so that tools can print its line."""
+
+    def emit_error(self, message: str, underlying_error: Exception) -> NoReturn:
+        """Raise the error with the op attached as `.op`, so that tools can show the user's line."""
+        raise_at(self, underlying_error)
+
+    def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
+        """What each part of the op that is an index expression names, with a word for error messages."""
+        yield from ()
+
+
+@irdl_op_definition
+class ProgramOp(LoopOperation):
+    """
+    A program as loops over its dims. Loop iterators and bounds are names; buffers are SSA values.
+
+    `loop.program @p dims(t: T) where T >= 1 { ... }`
+    """
+
+    name = "loop.program"
+
+    sym_name = prop_def(StringAttr)
+    space_attr = prop_def(SpaceAttr, prop_name="space")
+    body = region_def("single_block")
+
+    traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface())
+
+    def __init__(self, sym_name: str, space: Space, body: Region | None = None):
+        super().__init__(
+            properties={"sym_name": StringAttr(sym_name), "space": SpaceAttr(space)},
+            regions=[body if body is not None else Region(Block())],
+        )
+
+    @property
+    def space(self) -> Space:
+        """The dims and bounds that the program declares."""
+        return self.space_attr.data
+
+    def verify_(self) -> None:
+        _verify_names(self.body.block, frozenset(self.space.params))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ProgramOp:
+        sym_name = parser.parse_symbol_name().data
+        space = parse_space(parser)
+        body = parser.parse_region()
+        if not body.blocks:
+            body.add_block(Block())
+        return cls(sym_name, space, body)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name)
+        printer.print_string(f" {self.space} ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+
+def _verify_names(block: Block, scope: frozenset[str]) -> None:
+    """Every name in an index expression is a bound of the program or the iterator of an enclosing loop."""
+    for op in block.ops:
+        if not isinstance(op, LoopOperation):
+            continue
+        for part, names in op.symbol_uses():
+            if unknown := sorted(names - scope):
+                raise OpError(
+                    f"{part} uses '{unknown[0]}', neither a bound of the program nor the iterator of an enclosing loop",
+                    op,
+                )
+        if isinstance(op, ForOp):
+            if op.iterator in scope:
+                raise OpError(f"iterator '{op.iterator}' is taken by an enclosing loop or a bound", op)
+            _verify_names(op.body.block, scope | {op.iterator})
+        elif isinstance(op, IfOp):
+            for region in op.regions:
+                for inner in region.blocks:
+                    _verify_names(inner, scope)
+
+
+class BufferOperation(LoopOperation, ABC):
+    """An operation that makes a buffer."""
+
+    buffer = result_def(BufferType)
+
+    traits = traits_def(HasParent(ProgramOp))
+
+    @property
+    def buffer_type(self) -> BufferType:
+        """The type of the buffer made."""
+        assert isinstance(self.buffer.type, BufferType)
+        return self.buffer.type
+
+    @property
+    def space(self) -> Space | None:
+        """The dims and bounds of the enclosing program."""
+        parent = self.parent_op()
+        while parent is not None and not isinstance(parent, ProgramOp):
+            parent = parent.parent_op()
+        return None if parent is None else parent.space
+
+    def verify_(self) -> None:
+        space = self.space
+        declared = {} if space is None else dict(space.dims)
+        for dim in self.buffer_type.dims:
+            if space is not None and dim.storage != "ring" and dim.extent is None and dim.name not in declared:
+                raise VerifyException(f"dim '{dim.name}' is not declared by the program and has no extent")
+
+
+class NamedBufferOperation(BufferOperation, ABC):
+    """A buffer that the caller knows by a key."""
+
+    key = prop_def(StringAttr)
+
+    assembly_format = "$key attr-dict `:` type($buffer)"
+
+    def __init__(self, key: str, type: BufferType):
+        super().__init__(properties={"key": StringAttr(key)}, result_types=[type])
+
+
+@irdl_op_definition
+class InputOp(NamedBufferOperation):
+    """An array of the caller, read only: `%x = loop.input "x" : !loop.buffer<(t: full) 16xf32>`."""
+
+    name = "loop.input"
+
+
+@irdl_op_definition
+class ParameterOp(NamedBufferOperation):
+    """A constant or an initial state that the caller owns: `%w = loop.parameter "w" : !loop.buffer<16xf32>`."""
+
+    name = "loop.parameter"
+
+
+@irdl_op_definition
+class OutputOp(NamedBufferOperation):
+    """The memory of a result: `%y = loop.output "y" : !loop.buffer<f32>`. A state has a parameter of the same key."""
+
+    name = "loop.output"
+
+
+@irdl_op_definition
+class AllocOp(BufferOperation):
+    """Memory of a value that lives inside one call: `%h = loop.alloc : !loop.buffer<(t: ring 2) 16xf32>`."""
+
+    name = "loop.alloc"
+
+    assembly_format = "attr-dict `:` type($buffer)"
+
+    traits = traits_def()
+
+    def __init__(self, type: BufferType):
+        super().__init__(result_types=[type])
+
+
+@irdl_op_definition
+class FreeOp(LoopOperation):
+    """The rows at the index are read no more: `loop.free %k[t - 63]`, `loop.free %h[0:T]`."""
+
+    name = "loop.free"
+
+    buffer = operand_def(BufferType)
+    index_attr = prop_def(IndexAttr, prop_name="index")
+
+    def __init__(self, buffer: SSAValue, index: Index):
+        super().__init__(operands=[buffer], properties={"index": IndexAttr(index)})
+
+    @property
+    def index(self) -> Index:
+        """The rows freed."""
+        return self.index_attr.data
+
+    def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
+        yield "index", free_symbols(self.index)
+
+    def verify_(self) -> None:
+        assert isinstance(self.buffer.type, BufferType)
+        self.buffer.type.accessed(self.index)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FreeOp:
+        return cls(*parse_access(parser))
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        print_access(printer, self.buffer, self.index)
+
+
+@irdl_op_definition
+class ForOp(LoopOperation):
+    """
+    A sequential loop: `loop.for t = 0 to T { ... }`, `loop.for t = T - 1 down to 0 { ... }`, both with `step k`.
+
+    Upwards the bound after `to` is not reached; downwards both bounds are (so that each prints as it is read). With
+    `until %done[t]`, a buffer of one boolean per row, the loop ends after the first iteration that leaves true there.
+    The range is held as one slice `lower:upper:step` whatever the direction.
+    """
+
+    name = "loop.for"
+
+    iterator_attr = prop_def(StringAttr, prop_name="iterator")
+    range_attr = prop_def(EntryAttr, prop_name="range")
+    down_attr = opt_prop_def(UnitAttr, prop_name="down")
+    done = opt_operand_def(BufferType)
+    done_index = opt_prop_def(IndexAttr)
+    body = region_def("single_block")
+
+    traits = traits_def(NoTerminator())
+
+    def __init__(
+        self,
+        iterator: str,
+        lower: Expr | int,
+        upper: Expr | int,
+        body: Region | None = None,
+        *,
+        step: int = 1,
+        down: bool = False,
+        until: tuple[SSAValue, Index] | None = None,
+    ):
+        super().__init__(
+            operands=[[] if until is None else [until[0]]],
+            properties={
+                "iterator": StringAttr(iterator),
+                "range": EntryAttr(Slice(as_expr(lower), as_expr(upper), step)),
+                "down": UnitAttr() if down else None,
+                "done_index": None if until is None else IndexAttr(until[1]),
+            },
+            regions=[body if body is not None else Region(Block())],
+        )
+
+    @property
+    def iterator(self) -> str:
+        """The name that index expressions in the body use."""
+        return self.iterator_attr.data
+
+    @property
+    def range(self) -> Slice:
+        """The values of the iterator, from below."""
+        entry = self.range_attr.data
+        assert isinstance(entry, Slice)
+        return entry
+
+    @property
+    def lower(self) -> Expr:
+        """The least value, reached."""
+        return self.range.start
+
+    @property
+    def upper(self) -> Expr:
+        """The bound above, not reached."""
+        return self.range.stop
+
+    @property
+    def step(self) -> int:
+        """The distance of two iterations, positive."""
+        return self.range.step
+
+    @property
+    def down(self) -> bool:
+        """Whether the loop runs from `upper - 1` to `lower`."""
+        return self.down_attr is not None
+
+    @property
+    def until(self) -> tuple[SSAValue, Index] | None:
+        """The boolean that ends the loop, after the iteration that makes it true."""
+        if self.done is None:
+            return None
+        return self.done, () if self.done_index is None else self.done_index.data
+
+    def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
+        yield "range", free_symbols(self.range)
+        if self.done_index is not None:
+            yield "until", free_symbols(self.done_index.data) - {self.iterator}
+
+    def verify_(self) -> None:
+        if not isinstance(self.range_attr.data, Slice):
+            raise VerifyException(f"range is {self.range_attr.data}, expected a slice")
+        if self.until is not None:
+            buffer, index = self.until
+            assert isinstance(buffer.type, BufferType)
+            accessed = buffer.type.accessed(index)
+            if str(accessed) != "tensor<i1>":
+                raise VerifyException(f"until reads {accessed}, expected tensor<i1>")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ForOp:
+        iterator = parse_name(parser)
+        parser.parse_punctuation("=")
+        first = parse_expr(parser)
+        down = parser.parse_optional_keyword("down") is not None
+        parser.parse_keyword("to")
+        last = parse_expr(parser)
+        lower, upper = (last, first + 1) if down else (first, last)
+        step = 1
+        if parser.parse_optional_keyword("step"):
+            step = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        until = parse_access(parser) if parser.parse_optional_keyword("until") else None
+        return cls(iterator, lower, upper, _parse_block(parser), step=step, down=down, until=until)
+
+    def print(self, printer: Printer) -> None:
+        bounds = f"{self.upper - 1} down to {self.lower}" if self.down else f"{self.lower} to {self.upper}"
+        step = f" step {self.step}" if self.step != 1 else ""
+        printer.print_string(f" {self.iterator} = {bounds}{step} ")
+        if self.until is not None:
+            printer.print_string("until ")
+            print_access(printer, *self.until)
+            printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False)
+
+
+@irdl_op_definition
+class IfOp(LoopOperation):
+    """A guard: `loop.if t > 0 and t < P { ... } else { ... }`; the second part may be missing."""
+
+    name = "loop.if"
+
+    condition_attr = prop_def(CondAttr, prop_name="condition")
+    then = region_def("single_block")
+    otherwise = opt_region_def("single_block")
+
+    traits = traits_def(NoTerminator())
+
+    def __init__(self, condition: Cond, then: Region | None = None, otherwise: Region | None = None):
+        super().__init__(
+            properties={"condition": CondAttr(condition)},
+            regions=[then if then is not None else Region(Block()), [] if otherwise is None else [otherwise]],
+        )
+
+    @property
+    def condition(self) -> Cond:
+        """When the first part runs; otherwise the second does."""
+        return self.condition_attr.data
+
+    def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
+        yield "condition", free_symbols(self.condition)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> IfOp:
+        condition = parse_cond(parser)
+        then = _parse_block(parser)
+        return cls(condition, then, _parse_block(parser) if parser.parse_optional_keyword("else") else None)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {self.condition} ")
+        printer.print_region(self.then, print_entry_block_args=False)
+        if self.otherwise is not None:
+            printer.print_string(" else ")
+            printer.print_region(self.otherwise, print_entry_block_args=False)
+
+
+def _parse_block(parser: Parser) -> Region:
+    """Parse a region of one block, which may be empty."""
+    region = parser.parse_region()
+    if not region.blocks:
+        region.add_block(Block())
+    return region
+
+
+def enclosing_loops(op: Operation) -> Sequence[ForOp]:
+    """The loops round an op, outermost first."""
+    loops: list[ForOp] = []
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, ProgramOp):
+        if isinstance(parent, ForOp):
+            loops.append(parent)
+        parent = parent.parent_op()
+    return loops[::-1]
