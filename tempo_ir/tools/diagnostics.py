@@ -1,11 +1,12 @@
 """Messages to the user: `file:line:col: error: ...`, the line itself and a caret; and how exceptions become messages.
 
-An exception tells where it happened by the span of a parse error, by `error.place` (file, line, column) as the front end's
-do, by `error.op` (an operation) or by `error.location` (an xDSL location).
+An exception tells where it happened by the span of a parse error, by `error.place` (file, line, column) as the front
+end's do, by `error.op` (an operation) or by `error.location` (an xDSL location).
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Literal, TypeAlias, cast
 
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Operation
-from xdsl.utils.exceptions import ParseError
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
 
 Severity: TypeAlias = Literal["error", "warning", "remark", "note"]
 
@@ -123,6 +124,15 @@ def place_of_error(error: BaseException) -> Place | None:
     return place_of_location(getattr(error, "location", None))
 
 
+def place_in_file(error: BaseException, file: Path) -> Place | None:
+    """The innermost line of a Python `file` that an exception passed through, or where it fails to parse."""
+    if isinstance(error, SyntaxError) and error.filename is not None and error.lineno is not None:
+        return Place(error.filename, error.lineno, error.offset or 0)
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if Path(frame.filename).absolute() == file.absolute()]
+    return Place(inside[-1].filename, inside[-1].lineno or 0, (inside[-1].colno or 0) + 1) if inside else None
+
+
 def diagnostic_of_error(error: BaseException, place: Place | None = None) -> Diagnostic:
     """The message for a user's mistake; `place` is used where the exception itself does not know."""
     if isinstance(error, ParseError):
@@ -141,3 +151,9 @@ def _notes(error: BaseException) -> Iterator[str]:
         # xDSL notes a verify error with the whole module in generic form, which starts with a quoted op name
         if not note.lstrip().startswith(('"', "%")):
             yield note.strip()
+
+
+def is_user_error(error: BaseException) -> bool:
+    """Whether an exception is a mistake of the user's, which gets a message, or one of ours, which gets a traceback."""
+    known = (ArgSpecParseError, DiagnosticException, OSError, ParseError, UnicodeDecodeError, UserError)
+    return isinstance(error, known) or (hasattr(error, "place") and hasattr(error, "message"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation

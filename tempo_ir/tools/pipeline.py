@@ -80,9 +80,12 @@ def _make_pass(spec: ArgSpec, available: Mapping[str, Callable[[], type[ModulePa
             raise UserError(
                 f"option '{shown}' of pass '{spec.name}' takes {_type_text(types[name])}, not {given}", place
             )
+    for name in sorted(pass_class.required_fields() - parameters.keys()):
+        shown = name.replace("_", "-")
+        raise UserError(f"pass '{spec.name}' needs the option '{shown}'; {_options_text(pass_class)}", place)
     try:
         return pass_class.from_spec(ArgSpec(spec.name, parameters))
-    except ValueError as error:  # an option left out, or one that the pass itself refuses
+    except ValueError as error:  # a value that the pass itself refuses
         raise UserError(f"pass '{spec.name}': {error}; {_options_text(pass_class)}", place) from None
 
 
