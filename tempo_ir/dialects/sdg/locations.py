@@ -1,0 +1,43 @@
+"""Source locations: every op carries the line of the user's program that made it, and errors show that line."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, IntAttr, LocationAttr, NameLoc, StringAttr
+from xdsl.ir import Operation, OpResult, SSAValue
+
+
+def file_location(path: str, line: int, column: int = 1) -> FileLineColLoc:
+    """`loc("model.py":12:1)`, to be given to an op as `location`."""
+    return FileLineColLoc(StringAttr(path), IntAttr(line), IntAttr(column))
+
+
+def location_text(location: LocationAttr) -> str:
+    """`model.py:12`, or "" where the location names no file; a fused location shows its first file."""
+    match location:
+        case FileLineColLoc():
+            return f"{location.filename.data}:{location.line.data}"
+        case NameLoc():
+            return location_text(location.child_loc) if isinstance(location.child_loc, LocationAttr) else ""
+        case CallSiteLoc():
+            return location_text(location.callee) or location_text(location.caller)
+        case FusedLoc():
+            return next(filter(None, map(location_text, location.locations)), "")
+        case _:
+            return ""
+
+
+def value_text(value: SSAValue) -> str:
+    """`%h` where the value has a name, else what made it: `the result of sdg.add`, `block argument #1`."""
+    if value.name_hint is not None:
+        return f"%{value.name_hint}"
+    if isinstance(value, OpResult):
+        number = f"result #{value.index}" if len(value.op.results) > 1 else "the result"
+        return f"{number} of {value.op.name}"
+    return f"block argument #{value.index}"
+
+
+def op_text(op: Operation) -> str:
+    """`sdg.add %h (model.py:12)`: how messages name an op."""
+    named = [value_text(result) for result in op.results if result.name_hint is not None]
+    where = location_text(op.location)
+    return " ".join([op.name, ", ".join(named)] if named else [op.name]) + (f" ({where})" if where else "")

@@ -1,0 +1,600 @@
+"""Ops that give a program its structure: the program, its inputs and outputs, values of indices, cases, hosts, gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    FlatSymbolRefAttrConstr,
+    I64,
+    IntegerAttr,
+    LocationAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from tempo_ir.dialects.sdg.attributes import (
+    CondAttr,
+    DomainAttr,
+    EntryAttr,
+    NumberAttr,
+    PreconditionAttr,
+    RandomKind,
+    SpaceAttr,
+    TokenType,
+    parse_number,
+)
+from tempo_ir.dialects.sdg.base import (
+    NO_DIMS,
+    Access,
+    AccessOp,
+    Operand,
+    SdgOp,
+    as_access,
+    check_type,
+    domain_of,
+    index_attr,
+    raise_at,
+    scope_problem,
+)
+from tempo_ir.dialects.sdg.directives import DIRECTIVES, EVERYWHERE
+from tempo_ir.dialects.sdg.inference import Extents, check_element
+from tempo_ir.dialects.types import DTYPES, Tensor, as_tensor, dtype_name, element, is_bool, integer_range, is_float, is_integer, tensor
+from tempo_ir.index.domain import Domain, Space
+from tempo_ir.index.expr import Cond, Expr, Slice
+
+
+@irdl_op_definition
+class ProgramOp(IRDLOperation):
+    """A recurrent-tensor program: declared dims and bounds, and a graph of ops in any order, cycles included.
+
+    ```mlir
+    sdg.program @sum dims(t: T) where T >= 1 {
+      %x = sdg.input "x" in (t) : tensor<4xf32>
+      %y = sdg.sum %x[0:T] axes [0] : (tensor<4xf32>) -> tensor<4xf32>
+      sdg.output "y" %y : tensor<4xf32>
+    }
+    ```
+    """
+
+    name = "sdg.program"
+
+    sym_name = prop_def(SymbolNameConstraint())
+    space_attr = prop_def(SpaceAttr, prop_name="space")
+    preconditions = opt_prop_def(ArrayAttr[PreconditionAttr])
+    body = region_def("single_block")
+
+    traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface())
+    irdl_options = (ParsePropInAttrDict(),)
+    custom_directives = DIRECTIVES
+    assembly_format = "$sym_name custom<Dims>($space) attr-dict-with-keyword $body"
+
+    def __init__(self, name: str, space: Space, body: Region, *, location: LocationAttr | None = None):
+        super().__init__(properties={"sym_name": StringAttr(name), "space": SpaceAttr(space)}, regions=[body])
+        if location is not None:
+            self.location = location
+
+    @property
+    def space(self) -> Space:
+        """The declared dims and what is known of the bounds."""
+        return self.space_attr.data
+
+    @space.setter
+    def space(self, space: Space) -> None:
+        self.space_attr = SpaceAttr(space)
+
+    def emit_error(self, message: str, underlying_error: Exception) -> NoReturn:
+        """Raise the error with `op` set to the op it is about."""
+        raise_at(self, underlying_error)
+
+    def verify_(self) -> None:
+        from tempo_ir.dialects.sdg.verification import verify_program
+
+        verify_program(self)
+
+
+class SourceOp(SdgOp):
+    """Base of the ops that bring a tensor of the caller into the program, by name."""
+
+    key = prop_def(StringAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$key custom<InDomain>($domain) attr-dict `:` type($result)"
+
+    def __init__(
+        self,
+        key: str,
+        result_type: Tensor,
+        *,
+        domain: Domain = NO_DIMS,
+        location: LocationAttr | None = None,
+    ):
+        self.setup((), (result_type,), domain, {"key": StringAttr(key)}, location)
+
+
+@irdl_op_definition
+class InputOp(SourceOp):
+    """An array of the caller; its leading axes are the dims of the domain: `sdg.input "x" in (i, t) : tensor<4xf32>`."""
+
+    name = "sdg.input"
+
+
+@irdl_op_definition
+class ParameterOp(SourceOp):
+    """A constant that the caller owns, over no dim: `sdg.parameter "w" : tensor<64x64xf32>`.
+
+    With an output of the same key it is a state: this is its first value, the output the last.
+    """
+
+    name = "sdg.parameter"
+
+    def verify_(self) -> None:
+        if self.domain != NO_DIMS:
+            raise VerifyException(f"parameter \"{self.key.data}\" is one value for the whole call, so it has no domain")
+        super().verify_()
+
+
+@irdl_op_definition
+class ConstantOp(SdgOp):
+    """A number at every element, or a dense literal: `sdg.constant 0.5 : tensor<4xf32>`,
+    `sdg.constant dense<[1, 2]> : tensor<2xi64>`."""
+
+    name = "sdg.constant"
+
+    value = prop_def(NumberAttr | DenseIntOrFPElementsAttr)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = None
+
+    def __init__(
+        self,
+        value: bool | int | float | DenseIntOrFPElementsAttr,
+        result_type: Tensor,
+        *,
+        domain: Domain = NO_DIMS,
+        location: LocationAttr | None = None,
+    ):
+        attribute = value if isinstance(value, DenseIntOrFPElementsAttr) else _number(value, result_type.element_type)
+        self.setup((), (result_type,), domain, {"value": attribute}, location)
+
+    @property
+    def number(self) -> bool | int | float | None:
+        """The value of every element, or None for a dense literal."""
+        return self.value.data if isinstance(self.value, NumberAttr) else None
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ConstantOp:
+        if parser.parse_optional_keyword("dense") is None:
+            value: Attribute = NumberAttr(parse_number(parser))
+            attributes = parser.parse_optional_attr_dict()
+            parser.parse_punctuation(":")
+            result_type: Attribute = parser.parse_type()
+        else:
+            literal = parser.parse_dense_int_or_fp_elements_attr(None)
+            value, result_type, attributes = literal, literal.type, parser.parse_optional_attr_dict()
+        properties = {"value": value, "domain": EVERYWHERE}
+        return cls.create(result_types=[result_type], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        if not isinstance(self.value, NumberAttr):
+            printer.print_attribute(self.value)
+            printer.print_op_attributes(self.attributes)
+            return
+        printer.print_string(str(self.value))
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.domain != NO_DIMS:
+            raise VerifyException("a constant is one value for the whole call, so it has no domain")
+        if not isinstance(self.value, NumberAttr):
+            if self.value.type != self.result.type:
+                raise VerifyException(f"the literal is a {self.value.type}, the result says {self.result.type}")
+            return
+        if self.value != _number(self.value.data, element(self.result.type)):
+            name = dtype_name(element(self.result.type))
+            raise VerifyException(f"{self.value} is not written as a number of dtype {name}")
+
+
+def _number(value: bool | int | float, element_type: Attribute) -> NumberAttr:
+    """The number in the spelling of its element type: `1.0` for floats, `true` for i1; range-checked integers."""
+    if is_bool(element_type):
+        return NumberAttr(bool(value))
+    if not is_integer(element_type):
+        return NumberAttr(float(value))
+    if value != value or int(value) != value:
+        raise VerifyException(f"{value} is not an integer, as dtype {dtype_name(element_type)} needs")
+    low, high = integer_range(element_type)
+    if not low <= value < high:
+        raise VerifyException(f"{value} does not fit dtype {dtype_name(element_type)}")
+    return NumberAttr(int(value))
+
+
+@irdl_op_definition
+class IndexOp(SdgOp):
+    """The value of an index expression at the point, as an i64 scalar: `sdg.index t + 1 in (t) : tensor<i64>`."""
+
+    name = "sdg.index"
+
+    expression_attr = prop_def(EntryAttr, prop_name="expression")
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "custom<EntryOf>($expression) custom<InDomain>($domain) attr-dict `:` type($result)"
+
+    def __init__(
+        self,
+        expression: Expr,
+        *,
+        domain: Domain,
+        result_type: Tensor | None = None,
+        location: LocationAttr | None = None,
+    ):
+        properties = {"expression": EntryAttr(expression)}
+        self.setup((), (result_type or self.infer(),), domain, properties, location)
+
+    @staticmethod
+    def infer() -> Tensor:
+        """An i64 scalar."""
+        return tensor(i64)
+
+    @property
+    def expression(self) -> Expr:
+        """The expression over the dims of the domain and the bounds."""
+        value = self.expression_attr.data
+        if isinstance(value, Slice):
+            raise VerifyException(f"sdg.index takes an expression, got the range {value}: use sdg.arange")
+        return value
+
+    def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
+        _ = self.expression
+        return (self.infer(),)
+
+    def verify_scope(self, space: Space) -> None:
+        super().verify_scope(space)
+        if (problem := scope_problem(self.expression, self.domain, space)) is not None:
+            raise VerifyException(problem)
+
+
+@irdl_op_definition
+class ArangeOp(SdgOp):
+    """The integers of a range, as a vector: `sdg.arange 0:t + 1 in (t) : tensor<?xi64, #sdg.size<t + 1>>`."""
+
+    name = "sdg.arange"
+
+    range_attr = prop_def(EntryAttr, prop_name="range")
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "custom<EntryOf>($range) custom<InDomain>($domain) attr-dict `:` type($result)"
+
+    def __init__(
+        self,
+        values: Slice,
+        *,
+        domain: Domain,
+        result_type: Tensor | None = None,
+        location: LocationAttr | None = None,
+    ):
+        properties = {"range": EntryAttr(values)}
+        self.setup((), (result_type or self.infer(values),), domain, properties, location)
+
+    @staticmethod
+    def infer(values: Slice) -> Tensor:
+        """i64, one axis of the extent of the range."""
+        return tensor(i64, [values.extent])
+
+    @property
+    def range(self) -> Slice:
+        """The range over the dims of the domain and the bounds."""
+        value = self.range_attr.data
+        if not isinstance(value, Slice):
+            raise VerifyException(f"sdg.arange takes a range such as 0:{value}, got an expression: use sdg.index")
+        return value
+
+    def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
+        return (self.infer(self.range),)
+
+    def verify_scope(self, space: Space) -> None:
+        super().verify_scope(space)
+        if (problem := scope_problem(self.range, self.domain, space)) is not None:
+            raise VerifyException(problem)
+
+
+@irdl_op_definition
+class RandomOp(SdgOp):
+    """Philox draws, a function of the seed, `id`, the domain point and the element alone:
+    `sdg.random uniform id 3 in (i, t) : tensor<8xf32>`. Kinds: `bits` (i64, 0 to 2**32 - 1), `uniform`, `normal`."""
+
+    name = "sdg.random"
+
+    kind_attr = prop_def(StringAttr, prop_name="kind")
+    id_attr = prop_def(IntegerAttr[I64], prop_name="id")
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "custom<WordOf>($kind) `id` $id custom<InDomain>($domain) attr-dict `:` type($result)"
+
+    def __init__(
+        self,
+        kind: RandomKind | str,
+        identity: int,
+        result_type: Tensor,
+        *,
+        domain: Domain,
+        location: LocationAttr | None = None,
+    ):
+        properties = {"kind": StringAttr(str(RandomKind(kind))), "id": IntegerAttr(identity, i64)}
+        self.setup((), (result_type,), domain, properties, location)
+
+    @property
+    def kind(self) -> RandomKind:
+        """What is drawn."""
+        return RandomKind(self.kind_attr.data)
+
+    @property
+    def identity(self) -> int:
+        """The number that tells this op's draws from those of the program's other random ops."""
+        return self.id_attr.value.data
+
+    def verify_(self) -> None:
+        super().verify_()
+        kinds = [str(kind) for kind in RandomKind]
+        if self.kind_attr.data not in kinds:
+            raise VerifyException(f"unknown kind of random numbers '{self.kind_attr.data}'; use {', '.join(kinds)}")
+        drawn = element(self.result.type)
+        if self.kind is RandomKind.BITS and drawn != DTYPES["i64"]:
+            raise VerifyException(f"random bits are 32-bit words held in i64, got {dtype_name(drawn)}: cast the result")
+        if self.kind is not RandomKind.BITS and not is_float(drawn):
+            raise VerifyException(f"{self.kind} draws need floating-point elements, got {dtype_name(drawn)}")
+
+
+@irdl_op_definition
+class MergeOp(AccessOp):
+    """A value defined by cases; the first case that holds at a point wins, and every point has one:
+    `sdg.merge {t = 0 : %init, t > 0 : %h[t - 1]} in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>`."""
+
+    name = "sdg.merge"
+
+    cases = prop_def(ArrayAttr[CondAttr])
+    branches = var_operand_def()
+    result = result_def()
+
+    traits = traits_def(Pure())
+    assembly_format = (
+        "custom<Cases>(operands, $cases, $indices) custom<InDomain>($domain) attr-dict "
+        "`:` functional-type(operands, results)"
+    )
+
+    def __init__(
+        self,
+        *cases: tuple[Cond, Operand],
+        domain: Domain,
+        result_type: Attribute | None = None,
+        location: LocationAttr | None = None,
+    ):
+        operands = [operand for _, operand in cases]
+        result = result_type or self.infer([as_access(operand).type for operand in operands], Extents())
+        properties = {"cases": ArrayAttr([CondAttr(cond) for cond, _ in cases])}
+        self.setup(operands, (result,), domain, properties, location)
+
+    @staticmethod
+    def infer(types: Sequence[Attribute], extents: Extents) -> Attribute:
+        """The common type of the cases."""
+        if not types:
+            raise VerifyException("a merge needs at least one case")
+        for number, case in enumerate(types[1:], 1):
+            check_type(case, types[0], f"case #{number} is a {case}, case #0 a {types[0]}", extents)
+        return types[0]
+
+    @property
+    def conds(self) -> tuple[Cond, ...]:
+        """The conditions, in order."""
+        return tuple(case.data for case in self.cases.data)
+
+    def set_cases(self, cases: Sequence[tuple[Cond, Access]]) -> None:
+        """Replace all cases, in place."""
+        self.operands = [access.value for _, access in cases]
+        self.cases = ArrayAttr([CondAttr(cond) for cond, _ in cases])
+        self.indices = ArrayAttr([index_attr(access) for _, access in cases])
+
+    def inferred_types(self, extents: Extents) -> None:
+        """Each case is compared with the result, not with the first: extents of a case need only hold there."""
+        for number, access in enumerate(self.accesses):
+            what = f"case #{number} reads a {access.type}, the merge makes {self.result.type}"
+            check_type(access.type, self.result.type, what, extents)
+
+    def verify_(self) -> None:
+        if len(self.cases.data) != len(self.operands):
+            raise VerifyException(f"{len(self.operands)} values need {len(self.operands)} cases, got {len(self.cases)}")
+        if not self.operands:
+            raise VerifyException("a merge needs at least one case")
+        super().verify_()
+
+    def verify_scope(self, space: Space) -> None:
+        super().verify_scope(space)
+        for number, cond in enumerate(self.conds):
+            if (problem := scope_problem(cond, self.domain, space)) is not None:
+                raise VerifyException(f"case #{number}: {problem}")
+
+
+@irdl_op_definition
+class OutputOp(AccessOp):
+    """An array for the caller, with the dims of the domain as leading axes: `sdg.output "y" %y[t] in (t) : tensor<4xf32>`."""
+
+    name = "sdg.output"
+
+    key = prop_def(StringAttr)
+    value = operand_def(TensorType)
+
+    assembly_format = "$key custom<Accesses>(operands, $indices) custom<InDomain>($domain) attr-dict `:` type($value)"
+
+    def __init__(self, key: str, value: Operand, *, domain: Domain = NO_DIMS, location: LocationAttr | None = None):
+        self.setup((value,), (), domain, {"key": StringAttr(key)}, location)
+
+
+@irdl_op_definition
+class HostStateOp(SdgOp):
+    """A Python object of the caller, made anew for each call: `sdg.host_state @env : !sdg.token`."""
+
+    name = "sdg.host_state"
+
+    object_attr = prop_def(FlatSymbolRefAttrConstr, prop_name="object")
+    result = result_def(TokenType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$object custom<InDomain>($domain) attr-dict `:` type($result)"
+
+    def __init__(self, name: str, *, domain: Domain = NO_DIMS, location: LocationAttr | None = None):
+        self.setup((), (TokenType(),), domain, {"object": SymbolRefAttr(name)}, location)
+
+    @property
+    def object(self) -> str:
+        """The name of the object."""
+        return self.object_attr.root_reference.data
+
+    def verify_(self) -> None:
+        if self.domain != NO_DIMS:
+            raise VerifyException(f"host object @{self.object} is made once for the whole call, so it has no domain")
+        super().verify_()
+
+
+@irdl_op_definition
+class HostOp(AccessOp):
+    """A call of a method of a host object: runs exactly once per point, in the order of the tokens.
+
+    `%obs, %next = sdg.host @env::@step(%action[t]) after %token[t] in (t) :
+    (tensor<i64>, !sdg.token) -> (tensor<4xf32>, !sdg.token)`
+    """
+
+    name = "sdg.host"
+
+    callee = prop_def(SymbolRefAttr)
+    arguments = var_operand_def(TensorType)
+    token = operand_def(TokenType)
+    outputs = var_result_def(TensorType)
+    next_token = result_def(TokenType)
+
+    assembly_format = (
+        "$callee custom<HostAccesses>(operands, $indices) custom<InDomain>($domain) attr-dict "
+        "`:` functional-type(operands, results)"
+    )
+
+    def __init__(
+        self,
+        object_name: str,
+        method: str,
+        *arguments: Operand,
+        after: Operand,
+        returns: Sequence[Tensor],
+        domain: Domain,
+        location: LocationAttr | None = None,
+    ):
+        properties = {"callee": SymbolRefAttr(object_name, [method])}
+        self.setup((*arguments, after), (*returns, TokenType()), domain, properties, location)
+
+    @property
+    def object(self) -> str:
+        """The name of the object."""
+        return self.callee.root_reference.data
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return self.callee.nested_references.data[0].data
+
+    def verify_(self) -> None:
+        if len(self.callee.nested_references.data) != 1:
+            raise VerifyException(f"a host call names an object and a method, @object::@method, got {self.callee}")
+        super().verify_()
+
+
+@irdl_op_definition
+class GradOp(SdgOp):
+    """The gradient of a loss, summed over its whole domain, with respect to `wrt`; expanded by sdg-autodiff:
+    `sdg.grad %loss wrt %w in (i) : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>`.
+
+    Both operands are named whole, without an index; the result has the domain and type of `wrt`.
+    """
+
+    name = "sdg.grad"
+
+    loss = operand_def(TensorType)
+    wrt = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$loss `wrt` $wrt custom<InDomain>($domain) attr-dict `:` functional-type(operands, results)"
+
+    def __init__(self, loss: SSAValue, wrt: SSAValue, *, domain: Domain | None = None, location: LocationAttr | None = None):
+        self.setup((loss, wrt), (wrt.type,), domain_of(wrt) if domain is None else domain, {}, location)
+
+    def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
+        loss, wrt = self.loss.type, self.wrt.type
+        check_element(element(loss), "float", "the loss of sdg.grad")
+        check_element(element(wrt), "float", "sdg.grad with respect to a value")
+        if as_tensor(loss).get_num_dims():
+            raise VerifyException(f"the loss of sdg.grad is a scalar at each point, got {loss}: take a mean or a sum")
+        return (wrt,)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.domain.dims != domain_of(self.wrt).dims:
+            raise VerifyException(
+                f"the gradient varies over the dims of wrt, {domain_of(self.wrt)}, its domain says {self.domain}"
+            )
+
+
+@irdl_op_definition
+class StopGradientOp(AccessOp):
+    """The operand as it is; no gradient flows through: `sdg.stop_gradient %x[t] in (t) : (tensor<f32>) -> tensor<f32>`."""
+
+    name = "sdg.stop_gradient"
+
+    operand = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        operand: Operand,
+        *,
+        domain: Domain,
+        result_type: Tensor | None = None,
+        location: LocationAttr | None = None,
+    ):
+        access = as_access(operand)
+        self.setup((access,), (result_type or access.tensor,), domain, {}, location)
+
+    def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
+        return (self.accesses[0].tensor,)
