@@ -23,7 +23,7 @@ def python_input(argument: str | None) -> tuple[Path, str | None] | None:
 
 
 def read_text(argument: str | None) -> tuple[str, str]:
-    """The text of an input file (standard input for None and `-`) and its name in messages. Raises OSError, UserError."""
+    """The text of an input file (standard input for None and `-`) and its name in messages. Raises OSError."""
     if argument is None or argument == "-":
         data, name = sys.stdin.buffer.read(), STANDARD_INPUT
     else:
