@@ -2,9 +2,9 @@
 
 Sums and products are kept in one normal form, a polynomial over *atoms* (symbols, quotients, remainders, extremes):
 positive terms first, then negative ones, each by its text, then the constant: `T - t - 1`. Quotients, remainders and
-extremes go through a table in which each rule names its law; tests/index/test_rules.py proves every rule by brute force.
+extremes go through tables of rules, each with its law; tests/index/test_rules.py proves every rule by brute force.
 
-Simplification knows nothing of the symbols, or is given `Facts`, ranges of symbols, under which `max(0, t + 1)` is `t + 1`.
+Simplification knows nothing of the symbols, or is given `Facts` (ranges), under which `max(0, t + 1)` is `t + 1`.
 """
 
 from __future__ import annotations
@@ -95,12 +95,33 @@ def _multiplied(left: Terms, right: Terms) -> Terms:
 
 def from_terms(polynomial: Terms) -> Expr:
     """The expression of a polynomial; a sum with one extreme moves into it: `1 + min(a, b)` is `min(a + 1, b + 1)`."""
+    polynomial = _with_remainders(polynomial)
     extremes = [(monomial, k) for monomial, k in polynomial.items() if any(isinstance(a, MinMax) for a in monomial)]
     if len(extremes) == 1:
         (monomial, coefficient) = extremes[0]
         if len(monomial) == 1 and (len(polynomial) > 1 or coefficient != 1):
             return _moved_into_extreme(polynomial, monomial[0], coefficient)
     return _sum(polynomial)
+
+
+def _with_remainders(polynomial: Terms) -> Terms:
+    """`x - c*(x // c)` as `x % c`, and `x % c + c*(x // c)` as `x`, wherever that leaves fewer terms."""
+    for monomial, coefficient in polynomial.items():
+        match monomial:
+            case (Binary("//" | "%" as op, dividend, Const(divisor) as by),) if divisor > 0:
+                whole: Terms = {(Binary("//", dividend, by),): divisor}
+                parts = _added(whole, {(Binary("%", dividend, by),): 1}, 1)
+                times = coefficient // divisor if op == "//" else coefficient
+                shorter = _added(polynomial, _scaled(_added(parts, terms(dividend), -1), times), -1)
+                if len(shorter) < len(polynomial):
+                    return _with_remainders(shorter)
+            case _:
+                pass
+    return polynomial
+
+
+def _scaled(polynomial: Terms, factor: int) -> Terms:
+    return {monomial: k * factor for monomial, k in polynomial.items() if factor}
 
 
 def _moved_into_extreme(polynomial: Terms, atom: Expr, coefficient: int) -> Expr:
@@ -176,7 +197,9 @@ def _remainder_by_negative(dividend: Expr, divisor: int) -> Expr | None:
 def _quotient_takes_multiples_out(dividend: Expr, divisor: int) -> Expr | None:
     if divisor <= 1:
         return None
-    whole = {m: k // divisor for m, k in terms(dividend).items() if k // divisor and (not m or k % divisor == 0)}
+    polynomial = terms(dividend)
+    kept = {m: _centred(k, divisor) if m else k % divisor for m, k in polynomial.items()}
+    whole = {m: (k - kept[m]) // divisor for m, k in polynomial.items() if k != kept[m]}
     if not whole:
         return None
     outside = from_terms(whole)

@@ -1,0 +1,697 @@
+# pyright: basic
+"""The bridge to isl, the integer set library: sets, maps, proofs. The only module that touches islpy.
+
+Rules that keep isl sound here:
+
+- every object of a thread belongs to that thread's one context (`context()`): mixed contexts answer silently wrong;
+- questions are asked on text and memoised on it, in a bounded table per thread;
+- names of dims and bounds that isl's lexer would not take (`t.x`, `floor`) are encoded, and decoded on the way back;
+- products and quotients *of bounds* (`T * E`), which are not affine, stand as one unknown each, so that what is proved
+  holds whatever their value; a product that involves a dim is refused.
+
+Pieces of what isl finds come back as `Expr`, `Cond` and `Index`, checked to be equal to it; where they cannot be, the
+functions raise `Inexact`.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import islpy
+from islpy import (
+    AstBuild,
+    AstExpr,
+    AstNode,
+    Id,
+    Map,
+    MultiUnionPwAff,
+    PwAff,
+    Schedule,
+    ScheduleConstraints,
+    ScheduleNode,
+    Set,
+    UnionMap,
+    UnionSet,
+    UnionSetList,
+    ast_expr_op_type,
+    ast_expr_type,
+    ast_node_type,
+    schedule_node_type,
+)
+
+from tempo_ir.index.domain import Domain, Space
+from tempo_ir.index.expr import (
+    FALSE,
+    TRUE,
+    And,
+    Binary,
+    Compare,
+    Cond,
+    Const,
+    Entry,
+    Expr,
+    Index,
+    IndexExpressionError,
+    MinMax,
+    Or,
+    Slice,
+    Sym,
+    Truth,
+    compare,
+    conj,
+    disj,
+    free_symbols,
+    maximum,
+    minimum,
+    negate,
+)
+from tempo_ir.index.rules import NO_FACTS, PROGRAM_FACTS, Monomial, Terms, at_least_zero, from_terms, terms
+
+__all__ = [
+    "AstBuild",
+    "AstExpr",
+    "AstNode",
+    "Id",
+    "Inexact",
+    "Map",
+    "MultiUnionPwAff",
+    "PwAff",
+    "Schedule",
+    "ScheduleConstraints",
+    "ScheduleNode",
+    "Set",
+    "UnionMap",
+    "UnionSet",
+    "UnionSetList",
+    "ast_expr_op_type",
+    "ast_expr_type",
+    "ast_node_type",
+    "schedule_node_type",
+]
+
+MEMO_ENTRIES = 4096
+DIM = islpy.dim_type
+Value = TypeVar("Value")
+
+
+class Inexact(IndexExpressionError):
+    """What isl found has no exact form as one domain, index or expression."""
+
+
+class NotAffine(IndexExpressionError):
+    """An expression multiplies or divides by a dim, which isl cannot represent."""
+
+
+class _PerThread(threading.local):
+    """The context of a thread and what it has been asked before; most recently used entries last."""
+
+    def __init__(self) -> None:
+        self.context = islpy.Context()
+        self.context.set_ast_build_detect_min_max(1)
+        self.memo: OrderedDict[object, object] = OrderedDict()
+
+
+_PER_THREAD = _PerThread()
+
+
+def context() -> islpy.Context:
+    """The one isl context of the calling thread; every isl object must be made in it."""
+    return _PER_THREAD.context
+
+
+def _memoised(key: tuple[object, ...], compute: Callable[[], Value]) -> Value:
+    memo = _PER_THREAD.memo
+    if key in memo:
+        memo.move_to_end(key)
+        return memo[key]  # type: ignore[return-value]
+    value = compute()
+    memo[key] = value
+    if len(memo) > MEMO_ENTRIES:
+        memo.popitem(last=False)
+    return value
+
+
+def read_set(text: str) -> Set:
+    """The set that a text in isl's notation describes."""
+    return _memoised(("set", text), lambda: Set.read_from_str(context(), text))
+
+
+def read_map(text: str) -> Map:
+    """The map that a text in isl's notation describes."""
+    return _memoised(("map", text), lambda: Map.read_from_str(context(), text))
+
+
+# Names and text
+
+_ISL_WORDS = frozenset(
+    "exists and or not mod floord ceild implies infty infinity NaN rat true false min max floor ceil card sum".split()
+)
+
+
+def encode(name: str) -> str:
+    """The isl identifier of a symbol, or of the text of a product of bounds: `t.x` is `t_x2ex`."""
+    escaped = re.sub(r"_(?=x[0-9a-f]{2})|[^A-Za-z0-9_]", lambda match: f"_x{ord(match.group()):02x}", name)
+    return escaped[0] + "_x00" + escaped[1:] if escaped in _ISL_WORDS else escaped
+
+
+def decode(identifier: str) -> Expr:
+    """The symbol or product of bounds that an isl identifier stands for."""
+    from tempo_ir.index import parser
+
+    name = re.sub(r"_x([0-9a-f]{2})", lambda match: chr(int(match.group(1), 16)), identifier).replace("\0", "")
+    return Sym(name) if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", name) else parser.expr(name)
+
+
+class _Writer:
+    """Writes expressions and conditions as isl text, and collects the parameters that they use."""
+
+    def __init__(self, dims: Iterable[str], params: Iterable[str]) -> None:
+        self.dims = frozenset(dims)
+        self.params: dict[str, Expr] = {encode(name): Sym(name) for name in params}
+
+    def expr(self, value: Expr) -> str:
+        """`2*t + floor((T)/4)` for `2 * t + T floordiv 4`. Raises NotAffine."""
+        text = ""
+        for monomial, coefficient in terms(value).items():
+            sign = ("-" if coefficient < 0 else "+") if text else ("-" if coefficient < 0 else "")
+            text += f" {sign} {self._term(monomial, abs(coefficient), value)}"
+        return text.strip() or "0"
+
+    def _term(self, monomial: Monomial, coefficient: int, whole: Expr) -> str:
+        if not monomial:
+            return str(coefficient)
+        text = self._atom(monomial[0], whole) if len(monomial) == 1 else self._unknown(from_terms({monomial: 1}), whole)
+        return text if coefficient == 1 else f"{coefficient}*{text}"
+
+    def _atom(self, atom: Expr, whole: Expr) -> str:
+        match atom:
+            case Sym(name):
+                if name not in self.dims:
+                    self.params.setdefault(encode(name), atom)
+                return encode(name)
+            case Binary("//", dividend, Const(divisor)) if divisor > 0:
+                return f"floor(({self.expr(dividend)})/{divisor})"
+            case Binary("%", dividend, Const(divisor)) if divisor > 0:
+                return f"(({self.expr(dividend)}) mod {divisor})"
+            case MinMax(op, args):
+                return f"{op}({', '.join(self.expr(arg) for arg in args)})"
+            case _:
+                return self._unknown(atom, whole)
+
+    def _unknown(self, product: Expr, whole: Expr) -> str:
+        if dims := free_symbols(product) & self.dims:
+            raise NotAffine(
+                f"`{whole}` is not affine: `{product}` multiplies or divides the dim `{min(dims)}` by what is no "
+                "number; an index may use sums, multiples, quotients and remainders by numbers, min and max"
+            )
+        name = encode(str(product))
+        self.params[name] = product
+        return name
+
+    def cond(self, value: Cond) -> str:
+        """`0 <= t and t < T`. Raises NotAffine."""
+        match value:
+            case Truth(truth):
+                return "true" if truth else "false"
+            case Compare(op, lhs, rhs):
+                return f"{self.expr(lhs)} {op} {self.expr(rhs)}"
+            case And(args):
+                return " and ".join(f"({self.cond(arg)})" for arg in args)
+            case Or(args):
+                return " or ".join(f"({self.cond(arg)})" for arg in args)
+
+    def declared(self, body: str) -> str:
+        """`[T] -> { body }`, the parameters first."""
+        return f"[{', '.join(sorted(self.params))}] -> {{ {body} }}"
+
+    def natural(self) -> str:
+        """That the parameters are not negative."""
+        held = [name for name, value in self.params.items() if at_least_zero(value, PROGRAM_FACTS)]
+        return " and ".join(f"{name} >= 0" for name in sorted(held)) or "true"
+
+
+def _tuple(name: str, dims: Iterable[str]) -> str:
+    return f"{name}[{', '.join(dims)}]"
+
+
+# Sets and maps
+
+
+def params_set(space: Space) -> Set:
+    """The admissible bounds: none negative, and the program's `where`."""
+    writer = _Writer((), space.params)
+    held = writer.cond(space.where)
+    return read_set(writer.declared(f": {held} and {writer.natural()}"))
+
+
+def domain_set(space: Space, domain: Domain, tuple_name: str = "") -> Set:
+    """The points of a domain: `[T] -> { h[t] : 0 <= t < T and T >= 0 }`.
+
+    Raises:
+        NotAffine: a bound or condition multiplies dims.
+    """
+    writer = _Writer(domain.dims, space.params)
+    held = writer.cond(domain.condition(space))
+    dims = [encode(dim) for dim in domain.dims]
+    return read_set(writer.declared(f"{_tuple(tuple_name, dims)} : {held} and {writer.natural()}"))
+
+
+def condition_set(space: Space, dims: Sequence[str], cond: Cond, tuple_name: str = "") -> Set:
+    """The points over `dims`, whether or not in any domain, at which a condition holds."""
+    writer = _Writer(dims, space.params)
+    held = writer.cond(cond)
+    return read_set(writer.declared(f"{_tuple(tuple_name, [encode(dim) for dim in dims])} : {held}"))
+
+
+def access_map(
+    space: Space,
+    consumer: Domain,
+    index: Index,
+    producer: Domain,
+    consumer_name: str = "",
+    producer_name: str = "",
+) -> Map:
+    """The points of the producer that each point of the consumer reads: `{ y[t] -> x[t' = t - 1] : 1 <= t < T }`.
+
+    Within the consumer's domain; what is read may lie outside the producer's.
+
+    Raises:
+        IndexExpressionError: the index has not one entry per dim of the producer.
+        NotAffine: an entry multiplies dims.
+    """
+    if len(index) != len(producer.dims):
+        raise IndexExpressionError(
+            f"the index [{', '.join(map(str, index))}] has {len(index)} entries, "
+            f"the value read varies over ({', '.join(producer.dims)})"
+        )
+    writer = _Writer(consumer.dims, space.params)
+    held = [writer.cond(consumer.condition(space))]
+    outputs = [f"{encode(dim)}'" for dim in producer.dims]
+    held += [_entry_text(writer, entry, output) for entry, output in zip(index, outputs, strict=True)]
+    source = _tuple(consumer_name, [encode(dim) for dim in consumer.dims])
+    body = f"{source} -> {_tuple(producer_name, outputs)} : {' and '.join(held)} and {writer.natural()}"
+    relation = read_map(writer.declared(body))
+    for position, dim in enumerate(producer.dims):
+        relation = relation.set_dim_name(DIM.out, position, encode(dim))
+    return relation
+
+
+def _entry_text(writer: _Writer, entry: Entry, output: str) -> str:
+    if not isinstance(entry, Slice):
+        return f"{output} = {writer.expr(entry)}"
+    start, stop = writer.expr(entry.start), writer.expr(entry.stop)
+    text = f"{output} >= {start} and {output} < {stop}"
+    return text if entry.step == 1 else f"{text} and ({output} - ({start})) mod {entry.step} = 0"
+
+
+def pw_aff(space: Space, dims: Sequence[str], value: Expr) -> PwAff:
+    """An expression as isl's piecewise affine function of `dims`. Raises NotAffine."""
+    writer = _Writer(dims, space.params)
+    body = f"{_tuple('', [encode(dim) for dim in dims])} -> [({writer.expr(value)})]"
+    text = writer.declared(body)
+    return _memoised(("function", text), lambda: PwAff.read_from_str(context(), text))
+
+
+# Questions
+
+
+def prove(cond: Cond, space: Space, domain: Domain | None = None) -> bool:
+    """Whether a condition holds at every point of the domain, for all admissible bounds; False where unknown."""
+    if cond == TRUE:
+        return True
+    key = ("prove", str(cond), str(space), str(domain))
+    return _memoised(key, lambda: _prove(cond, space, domain))
+
+
+def _prove(cond: Cond, space: Space, domain: Domain | None) -> bool:
+    dims = domain.dims if domain else ()
+    writer = _Writer(dims, space.params)
+    try:
+        held = writer.cond((domain or Domain()).condition(space))
+        fails = writer.cond(negate(cond))
+    except NotAffine:
+        return False
+    body = f"{_tuple('', map(encode, dims))} : ({held}) and ({fails}) and {writer.natural()}"
+    return read_set(writer.declared(body)).is_empty()
+
+
+def equal(left: Expr, right: Expr, space: Space, domain: Domain | None = None) -> bool:
+    """Whether two expressions are proved equal at every point of the domain, for all admissible bounds."""
+    difference = left - right
+    if isinstance(difference, Const):
+        return difference.value == 0
+    return prove(compare("=", left, right), space, domain)
+
+
+def smallest_point(points: Set) -> dict[str, int] | None:
+    """A point of a set, with its bounds: the one with the least bounds, then the least dims; None of an empty set.
+
+    For dims and bounds without a lower end any point is taken.
+    """
+    if points.is_empty():
+        return None
+    params = points.dim(DIM.param)
+    flat = points.reset_tuple_id().move_dims(DIM.set, 0, DIM.param, 0, params) if params else points
+    names = _set_dims(flat)
+    bounded = all(flat.dim_has_lower_bound(DIM.set, position) for position in range(len(names)))
+    point = (flat.lexmin() if bounded else flat).sample_point()
+    values = [point.get_coordinate_val(DIM.set, position).to_python() for position in range(len(names))]
+    return dict(zip(names, values, strict=True))
+
+
+def counterexample(points: Set) -> str | None:
+    """The text of one point of a set: `t = 0 (T = 1)`; None of an empty set."""
+    point = smallest_point(points)
+    if point is None:
+        return None
+    dims = _set_dims(points)
+    inside = ", ".join(f"{name} = {point[name]}" for name in dims)
+    bounds = ", ".join(f"{name} = {value}" for name, value in point.items() if name not in dims)
+    return f"{inside} ({bounds})" if inside and bounds else inside or bounds or "any point"
+
+
+# From isl back to expressions
+
+
+def _affine(value: islpy.Aff) -> Expr:
+    """The expression of an affine function with integer values; `floor((2*s)/4)` may appear as a quotient."""
+    denominator = value.get_denominator_val().to_python()
+    return _numerator(value, denominator) // denominator
+
+
+def _numerator(value: islpy.Aff, denominator: int) -> Expr:
+    def scaled(coefficient: islpy.Val) -> int:
+        return coefficient.mul(islpy.Val(denominator, context())).to_python()
+
+    result: Terms = {(): scaled(value.get_constant_val())}
+    total = from_terms({monomial: k for monomial, k in result.items() if k})
+    for kind in (DIM.param, DIM.in_):
+        for position in range(value.dim(kind)):
+            coefficient = scaled(value.get_coefficient_val(kind, position))
+            if coefficient:
+                total = total + _name(value, kind, position) * coefficient
+    for position in range(value.dim(DIM.div)):
+        coefficient = scaled(value.get_coefficient_val(DIM.div, position))
+        if coefficient:
+            total = total + _affine(value.get_div(position)) * coefficient
+    return total
+
+
+def pieces(function: PwAff) -> list[tuple[Set, Expr]]:
+    """The domain and the expression of each piece; several pieces with one expression are one."""
+    found: dict[Expr, Set] = {}
+    for points, value in function.coalesce().get_pieces():
+        expression = _affine(value)
+        found[expression] = found[expression].union(points) if expression in found else points
+    return [(points.coalesce(), value) for value, points in found.items()]
+
+
+def expression(function: PwAff, within: Set | None = None) -> Expr:
+    """One expression, with `min` and `max` where the function has pieces, equal to it on its domain (and `within`).
+
+    Raises:
+        Inexact: no such combination of the pieces equals the function.
+    """
+    domain = function.domain() if within is None else function.domain().intersect(within)
+    values = [_narrowed(function.gist(domain))] if within is not None else []
+    for candidates in [*values, [value for _, value in pieces(function)]]:
+        for candidate in _combinations(candidates):
+            if _same_function(candidate, function, domain):
+                return candidate
+    raise Inexact(f"no single expression equals {function}")
+
+
+def _narrowed(function: PwAff) -> list[Expr]:
+    return [value for _, value in pieces(function)]
+
+
+def _combinations(values: Sequence[Expr]) -> Iterable[Expr]:
+    """Ways to join pieces: one alone, the extremes of all, then `max(rest, min(some))` and `min(rest, max(some))`."""
+    if len(values) == 1:
+        yield values[0]
+        return
+    yield minimum(*values)
+    yield maximum(*values)
+    if len(values) > 4:
+        return
+    for mask in range(1, 2 ** len(values) - 1):
+        some = [value for position, value in enumerate(values) if mask >> position & 1]
+        rest = [value for position, value in enumerate(values) if not mask >> position & 1]
+        if len(some) > 1:
+            yield maximum(*rest, minimum(*some))
+            yield minimum(*rest, maximum(*some))
+
+
+def _same_function(candidate: Expr, function: PwAff, domain: Set) -> bool:
+    dims = _set_dims(domain)
+    writer = _Writer(dims, ())
+    text = f"{_tuple('', [encode(dim) for dim in dims])} -> [({writer.expr(candidate)})]"
+    rebuilt = PwAff.read_from_str(context(), writer.declared(text))
+    return domain.reset_tuple_id().is_subset(rebuilt.eq_set(_anonymous(function)))
+
+
+def _anonymous(function: PwAff) -> PwAff:
+    return function.reset_tuple_id(DIM.in_)
+
+
+def _set_dims(points: Set) -> list[str]:
+    """The names of the dims of a set."""
+    return [str(_name(points, DIM.set, position)) for position in range(points.dim(DIM.set))]
+
+
+def _name(owner: Set | islpy.Aff, kind: islpy.dim_type, position: int) -> Expr:
+    """The symbol of a dim or bound of an isl object; every object made here has names."""
+    name = owner.get_dim_name(kind, position)
+    if name is None:
+        raise Inexact(f"a dim of {owner} has no name")
+    return decode(name)
+
+
+def condition(points: Set, context_set: Set | None = None) -> Cond:
+    """The condition that describes a set, given that `context_set` holds: `t >= 1 and t < T - 1`."""
+    if context_set is not None:
+        points = points.gist(context_set)
+    points = points.coalesce()
+    if points.is_empty():
+        return FALSE
+    cases = [_basic_condition(basic) for basic in points.compute_divs().get_basic_sets()]
+    return disj(*cases)
+
+
+def _basic_condition(basic: islpy.BasicSet) -> Cond:
+    dims = _set_dims(Set.from_basic_set(basic))
+    held = [_constraint(constraint, dims) for constraint in basic.get_constraints()]
+    return conj(*sorted(held, key=lambda cond: str(cond)))
+
+
+def _constraint(constraint: islpy.Constraint, dims: Sequence[str]) -> Cond:
+    """`t < T` for `-1 + T - t >= 0`: the first dim that stands alone goes to the left."""
+    value = _affine(constraint.get_aff())
+    match value:
+        case Binary("%", inner, Const(divisor)) | Binary("*", _, Binary("%", inner, Const(divisor))):
+            if constraint.is_equality():
+                offset = terms(inner).get((), 0)
+                return compare("=", (inner - offset) % divisor, -offset % divisor)
+        case _:
+            pass
+    if not constraint.is_equality() and at_least_zero(value, NO_FACTS):
+        return TRUE
+    polynomial = terms(value)
+    order = [*dims, *sorted(free_symbols(value) - set(dims))]
+    for name in order:
+        coefficient = polynomial.get((Sym(name),), 0)
+        if abs(coefficient) == 1:
+            rest = from_terms({monomial: k for monomial, k in polynomial.items() if monomial != (Sym(name),)})
+            if constraint.is_equality():
+                return compare("=", Sym(name), rest * -coefficient)
+            return compare(">=", Sym(name), -rest) if coefficient > 0 else _at_most(Sym(name), rest)
+    return compare("=" if constraint.is_equality() else ">=", value, 0)
+
+
+def _at_most(symbol: Expr, limit: Expr) -> Cond:
+    """`t < T` rather than `t <= T - 1`."""
+    if not isinstance(limit, Const) and terms(limit).get((), 0) < 0:
+        return compare("<", symbol, limit + 1)
+    return compare("<=", symbol, limit)
+
+
+def set_to_domain(points: Set, dims: Sequence[str], space: Space) -> Domain:
+    """The domain that has exactly these points: `(t: P - 1 to T - 1)` for `{ [t] : P - 1 <= t < T - 1 }`.
+
+    Ranges where each dim's is a function of the bounds and the outer dims, the rest in `where`.
+
+    Raises:
+        Inexact: the set has no such form.
+    """
+    points = points.reset_tuple_id()
+    for position, dim in enumerate(dims):
+        points = points.set_dim_name(DIM.set, position, encode(dim))
+    domain = Domain(tuple(dims))
+    whole = domain_set(space, domain)
+    points = points.intersect(whole).coalesce()
+    if points.is_equal(whole):
+        return domain
+    narrowed = Domain(tuple(dims), _ranges(points, dims, space))
+    if domain_set(space, narrowed).is_equal(points):
+        return narrowed
+    both = Domain(tuple(dims), narrowed.ranges, condition(points, domain_set(space, narrowed)))
+    for candidate in sorted((both, Domain(tuple(dims), (), condition(points, whole))), key=lambda it: len(str(it))):
+        if domain_set(space, candidate).is_equal(points):
+            return candidate
+    raise Inexact(f"no domain over ({', '.join(dims)}) has exactly the points {points}")
+
+
+def _ranges(points: Set, dims: Sequence[str], space: Space) -> tuple[tuple[str, Expr, Expr], ...]:
+    """For each dim the least and greatest value at a point of the outer dims, where narrower than declared."""
+    ranges: list[tuple[str, Expr, Expr]] = []
+    for position, dim in enumerate(dims):
+        shadow = points.project_out(DIM.set, position + 1, len(dims) - position - 1)
+        bounds = _bounds_of_last(shadow)
+        if bounds is not None and bounds != (Const(0), space.bound(dim)):
+            ranges.append((dim, *bounds))
+    return tuple(ranges)
+
+
+def _bounds_of_last(shadow: Set) -> tuple[Expr, Expr] | None:
+    """First value and end of the last dim as expressions over the others; None where they are none."""
+    position = shadow.dim(DIM.set) - 1
+    relation = Map.from_range(shadow).move_dims(DIM.in_, 0, DIM.out, 0, position)
+    try:
+        return expression(relation.dim_min(0)), expression(relation.dim_max(0)) + 1
+    except Inexact:
+        return None
+
+
+def lower_bound(value: Expr, space: Space, domain: Domain) -> Expr:
+    """The least value of an expression over the domain, an expression over the bounds. Raises Inexact, NotAffine."""
+    return _extreme_value(value, space, domain, "min")
+
+
+def upper_bound(value: Expr, space: Space, domain: Domain) -> Expr:
+    """The greatest value of an expression over the domain, an expression over the bounds. Raises Inexact, NotAffine."""
+    return _extreme_value(value, space, domain, "max")
+
+
+def _extreme_value(value: Expr, space: Space, domain: Domain, which: str) -> Expr:
+    values = Map.from_pw_aff(pw_aff(space, domain.dims, value)).intersect_domain(domain_set(space, domain)).range()
+    bounded = values.dim_has_lower_bound(DIM.set, 0) if which == "min" else values.dim_has_upper_bound(DIM.set, 0)
+    if not bounded and not values.is_empty():
+        raise Inexact(f"`{value}` has no {which}imum over {domain}")
+    if values.is_empty():
+        raise Inexact(f"`{value}` has no {which}imum: the domain {domain} is empty for all bounds")
+    relation = Map.from_range(values)
+    return expression(relation.dim_min(0) if which == "min" else relation.dim_max(0))
+
+
+# Inverse accesses
+
+
+def inverse(access: Map, within: Set) -> list[tuple[Cond, Index]]:
+    """Who reads each point of a producer, in pieces: a guard over the producer's dims, and an index.
+
+    `access` maps consumer points to producer points (`access_map`); `within` is the producer's domain.
+    For `y[t] = x[t - 1]` on `0 <= s < T` one piece: guard `s < T - 1`, index `[s + 1]`. The guard is `TRUE` where the slices
+    of the index are empty outside of it anyway. No reader is in two pieces; guards of different pieces may overlap.
+
+    Raises:
+        Inexact: the readers of a point are no product of ranges with constant steps.
+    """
+    relation = access.intersect_range(_renamed(within, access)).reverse().coalesce()
+    if relation.is_empty():
+        return []
+    whole = _piece(relation, within)
+    if whole is not None:
+        return [whole]
+    basic_maps = [Map.from_basic_map(basic) for basic in relation.make_disjoint().coalesce().get_basic_maps()]
+    cells = _cells([basic.domain() for basic in basic_maps])
+    for parts in ([relation.intersect_domain(cell).coalesce() for cell in cells], basic_maps):
+        found = _pieces(parts, within)
+        if found is not None:
+            return found
+    raise Inexact(f"the points that read each point are no ranges: {relation}")
+
+
+def _pieces(parts: Sequence[Map], within: Set) -> list[tuple[Cond, Index]] | None:
+    """The pieces of disjoint relations, joined where two are one piece; None where one is no piece."""
+    joined: list[tuple[Map, tuple[Cond, Index]]] = []
+    for part in parts:
+        piece = _piece(part, within)
+        if piece is None:
+            return None
+        for position, (other, _) in enumerate(joined):
+            union = other.union(part).coalesce()
+            both = _piece(union, within)
+            if both is not None:
+                joined[position] = (union, both)
+                break
+        else:
+            joined.append((part, piece))
+    return [piece for _, piece in joined]
+
+
+def _renamed(points: Set, access: Map) -> Set:
+    """`points` with the tuple name that the range of `access` has."""
+    points = points.reset_tuple_id()
+    return points.set_tuple_name(access.get_tuple_name(DIM.out)) if access.has_tuple_id(DIM.out) else points
+
+
+def _cells(domains: Sequence[Set]) -> list[Set]:
+    """The coarsest disjoint sets of which every given set is a union."""
+    cells: list[Set] = []
+    for domain in domains:
+        rest = domain
+        split: list[Set] = []
+        for cell in cells:
+            split += [cell.intersect(domain), cell.subtract(domain)]
+            rest = rest.subtract(cell)
+        cells = [cell.coalesce() for cell in [*split, rest] if not cell.is_empty()]
+    return cells
+
+
+def _piece(relation: Map, within: Set) -> tuple[Cond, Index] | None:
+    """Guard and index of a relation from a producer's points to boxes of readers; None where they are no boxes."""
+    domain = relation.domain()
+    index: list[Entry] = []
+    try:
+        for position in range(relation.dim(DIM.out)):
+            index.append(_entry(relation, position))
+    except Inexact:
+        return None
+    names = _set_dims(domain)
+    entries = tuple(index)
+    box = _box(relation, names, entries)
+    everywhere = box.intersect_domain(_renamed_like(within, domain))
+    if everywhere.is_equal(relation):
+        return TRUE, entries
+    if not box.intersect_domain(domain).is_equal(relation):
+        return None
+    return condition(domain.reset_tuple_id(), within.reset_tuple_id()), entries
+
+
+def _renamed_like(points: Set, other: Set) -> Set:
+    points = points.reset_tuple_id()
+    return points.set_tuple_name(other.get_tuple_name()) if other.has_tuple_id() else points
+
+
+def _entry(relation: Map, position: int) -> Entry:
+    first, last = relation.dim_min(position), relation.dim_max(position)
+    start, end = expression(first, relation.domain()), expression(last, relation.domain())
+    if start == end:
+        return start
+    step = relation.get_range_stride_info(position).get_stride().to_python()
+    return Slice(start, end + 1, step)
+
+
+def _box(relation: Map, names: Sequence[str], index: Index) -> Map:
+    """The relation from any point to the box that an index describes, in the space of `relation`."""
+    writer = _Writer(names, ())
+    outputs = [f"{encode(str(position))}_'" for position in range(len(index))]
+    outputs = [f"o{output}" for output in outputs]
+    held = " and ".join(_entry_text(writer, entry, output) for entry, output in zip(index, outputs, strict=True))
+    source = _tuple(relation.get_tuple_name(DIM.in_) if relation.has_tuple_id(DIM.in_) else "", map(encode, names))
+    target = _tuple(relation.get_tuple_name(DIM.out) if relation.has_tuple_id(DIM.out) else "", outputs)
+    return Map.read_from_str(context(), writer.declared(f"{source} -> {target} : {held or 'true'}"))
