@@ -130,17 +130,18 @@ def is_float(element_type: Attribute) -> bool:
 
 def is_bool(element_type: Attribute) -> bool:
     """True for i1."""
-    return isinstance(element_type, IntegerType) and element_type.width.data == 1
+    return element_type == DTYPES["bool"]
 
 
 def is_integer(element_type: Attribute) -> bool:
     """True for the integer types of at least 8 bits."""
-    return isinstance(element_type, IntegerType) and element_type.width.data > 1
+    return isinstance(element_type, IntegerType) and not is_bool(element_type)
 
 
 def integer_range(element_type: Attribute) -> tuple[int, int]:
     """The least value of an integer type and one past the greatest."""
-    name, bits = dtype_name(element_type), cast(IntegerType, element_type).width.data
+    name = dtype_name(element_type)
+    bits = int(name.lstrip("iu"))
     return (0, 2**bits) if name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1))
 
 
@@ -148,7 +149,8 @@ def accessed_type(tensor_type: Attribute, index: Index, dims: Sequence[str] = ()
     """The type of `%x[index]` where `%x : tensor_type` varies over `dims`.
 
     One leading axis per slice entry, in order, then the axes of the type. Extents that name a dim of the producer are
-    read at the accessed point: `tensor<?xf32, #sdg.size<t + 1>>` over (t) at `[t - 1]` is `tensor<?xf32, #sdg.size<t>>`.
+    read at the accessed point: over (t), `tensor<?xf32, #sdg.size<t + 2>>` at `[t - 1]` is
+    `tensor<?xf32, #sdg.size<t + 1>>`.
     Raises VerifyException where a slice would gather rows of different extents.
     """
     tensor_type = as_tensor(tensor_type)

@@ -25,7 +25,17 @@ from tempo_ir.dialects.sdg.attributes import (
     SpaceAttr,
     TokenType,
 )
-from tempo_ir.dialects.sdg.base import NO_DIMS, Access, AccessOp, OpError, Operand, SdgOp, as_access, domain_of, space_of
+from tempo_ir.dialects.sdg.base import (
+    NO_DIMS,
+    Access,
+    AccessOp,
+    Operand,
+    OpError,
+    SdgOp,
+    as_access,
+    domain_of,
+    space_of,
+)
 from tempo_ir.dialects.sdg.contraction import ContractOp
 from tempo_ir.dialects.sdg.elementwise import (
     AbsOp,
@@ -40,20 +50,20 @@ from tempo_ir.dialects.sdg.elementwise import (
     EqOp,
     ErfOp,
     ExpOp,
-    FloorOp,
     FloordivOp,
+    FloorOp,
     GeOp,
     GtOp,
     LeOp,
-    LogOp,
     LogicOp,
+    LogOp,
     LtOp,
     MaximumOp,
     MinimumOp,
     ModOp,
     MulOp,
-    NeOp,
     NegOp,
+    NeOp,
     NotOp,
     OrOp,
     PowOp,
@@ -71,9 +81,9 @@ from tempo_ir.dialects.sdg.elementwise import (
 )
 from tempo_ir.dialects.sdg.locations import file_location, location_text, op_text, value_text
 from tempo_ir.dialects.sdg.reduction import (
-    ArgReduceOp,
     ArgmaxOp,
     ArgminOp,
+    ArgReduceOp,
     AxisOp,
     CumprodOp,
     CumsumOp,
@@ -199,6 +209,7 @@ Sdg = Dialect(
 )
 
 __all__ = [
+    "NO_DIMS",
     "AbsOp",
     "Access",
     "AccessOp",
@@ -251,7 +262,6 @@ __all__ = [
     "MinimumOp",
     "ModOp",
     "MulOp",
-    "NO_DIMS",
     "NeOp",
     "NegOp",
     "NotOp",

@@ -168,7 +168,7 @@ class RandomKind(StrEnum):
     NORMAL = "normal"
 
 
-def number_text(value: bool | int | float) -> str:
+def number_text(value: bool | float) -> str:
     """The text of a scalar in IR: `true`, `3`, `1.0e-05`, `-inf`, `nan`."""
     if isinstance(value, bool):
         return "true" if value else "false"

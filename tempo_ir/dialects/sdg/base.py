@@ -174,7 +174,8 @@ class AccessOp(SdgOp, ABC):
     indices = prop_def(ArrayAttr[IndexAttr])
 
     assembly_format = (
-        "custom<Accesses>(operands, $indices) custom<InDomain>($domain) attr-dict `:` functional-type(operands, results)"
+        "custom<Accesses>(operands, $indices) custom<InDomain>($domain) attr-dict "
+        "`:` functional-type(operands, results)"
     )
 
     def setup(
@@ -191,9 +192,7 @@ class AccessOp(SdgOp, ABC):
 
     @property
     def accesses(self) -> tuple[Access, ...]:
-        return tuple(
-            Access(value, index.data) for value, index in zip(self.operands, self.indices.data, strict=True)
-        )
+        return tuple(Access(value, index.data) for value, index in zip(self.operands, self.indices.data, strict=True))
 
     def with_access(self, number: int, value: SSAValue, index: Index) -> None:
         """Replace operand `number` by the read `%value[index]`, in place."""
@@ -261,7 +260,8 @@ def check_type(declared: Attribute, expected: Attribute, what: str, extents: Ext
     if isinstance(declared, TokenType) or isinstance(expected, TokenType):
         raise VerifyException(what)
     if element(declared) != element(expected):
-        raise VerifyException(f"{what}: dtypes {dtype_name(element(expected))} and {dtype_name(element(declared))} differ")
+        made, says = dtype_name(element(expected)), dtype_name(element(declared))
+        raise VerifyException(f"{what}: dtypes {made} and {says} differ")
     extents.same_shape(shape_of(expected), shape_of(declared), what)
 
 

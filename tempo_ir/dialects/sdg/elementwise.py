@@ -415,8 +415,8 @@ class SelectOp(AccessOp):
         result_type: Tensor | None = None,
         location: LocationAttr | None = None,
     ):
-        types = [as_access(operand).tensor for operand in (condition, lhs, rhs)]
-        self.setup((condition, lhs, rhs), (result_type or self.infer(*types),), domain, {}, location)
+        result = result_type or self.infer(as_access(condition).tensor, as_access(lhs).tensor, as_access(rhs).tensor)
+        self.setup((condition, lhs, rhs), (result,), domain, {}, location)
 
     @staticmethod
     def infer(condition: Tensor, lhs: Tensor, rhs: Tensor, extents: Extents | None = None) -> Tensor:

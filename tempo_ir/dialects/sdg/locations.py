@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, IntAttr, LocationAttr, NameLoc, StringAttr
-from xdsl.ir import Operation, OpResult, SSAValue
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, IntAttr, NameLoc, StringAttr
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 
 def file_location(path: str, line: int, column: int = 1) -> FileLineColLoc:
@@ -11,17 +13,18 @@ def file_location(path: str, line: int, column: int = 1) -> FileLineColLoc:
     return FileLineColLoc(StringAttr(path), IntAttr(line), IntAttr(column))
 
 
-def location_text(location: LocationAttr) -> str:
+def location_text(location: Attribute) -> str:
     """`model.py:12`, or "" where the location names no file; a fused location shows its first file."""
     match location:
         case FileLineColLoc():
             return f"{location.filename.data}:{location.line.data}"
         case NameLoc():
-            return location_text(location.child_loc) if isinstance(location.child_loc, LocationAttr) else ""
+            return location_text(location.location)
         case CallSiteLoc():
             return location_text(location.callee) or location_text(location.caller)
         case FusedLoc():
-            return next(filter(None, map(location_text, location.locations)), "")
+            parts = cast(ArrayAttr[Attribute], location.locations).data
+            return next(filter(None, map(location_text, parts)), "")
         case _:
             return ""
 
@@ -33,7 +36,7 @@ def value_text(value: SSAValue) -> str:
     if isinstance(value, OpResult):
         number = f"result #{value.index}" if len(value.op.results) > 1 else "the result"
         return f"{number} of {value.op.name}"
-    return f"block argument #{value.index}"
+    return f"block argument #{value.index}" if isinstance(value, BlockArgument) else "a value"
 
 
 def op_text(op: Operation) -> str:

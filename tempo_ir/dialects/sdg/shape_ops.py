@@ -262,7 +262,7 @@ class PadOp(AccessOp):
         operand: Operand,
         low: Sequence[Extent],
         high: Sequence[Extent],
-        value: bool | int | float,
+        value: bool | float,
         *,
         domain: Domain,
         result_type: Tensor | None = None,
@@ -277,9 +277,7 @@ class PadOp(AccessOp):
         self.setup((operand,), (result,), domain, properties, location)
 
     @staticmethod
-    def infer(
-        operand: Tensor, low: Sequence[Extent], high: Sequence[Extent], extents: Extents | None = None
-    ) -> Tensor:
+    def infer(operand: Tensor, low: Sequence[Extent], high: Sequence[Extent], extents: Extents | None = None) -> Tensor:
         """Each extent grown by its two amounts, which are not negative."""
         shape = shape_of(operand)
         if len(low) != len(shape) or len(high) != len(shape):
@@ -382,7 +380,8 @@ def _without(shape: Shape, axis: int) -> Shape:
 
 @irdl_op_definition
 class GatherOp(AccessOp):
-    """Rows of a table by number; the axes of the ids stand where the axis stood. An id out of range is a run-time error.
+    """Rows of a table by number; the axes of the ids stand where the axis stood. An id out of range is an
+    error at run time.
 
     `sdg.gather %table, %ids[t] axis 0 in (t) : (tensor<100x8xf32>, tensor<4xi64>) -> tensor<4x8xf32>`
     """
@@ -585,7 +584,8 @@ class ArgsortOp(OrderOp):
 
 @irdl_op_definition
 class ReverseOp(AxisOp):
-    """The elements from last to first along the axis: `sdg.reverse %x[t] axis 0 in (t) : (tensor<8xf32>) -> tensor<8xf32>`."""
+    """The elements from last to first along the axis:
+    `sdg.reverse %x[t] axis 0 in (t) : (tensor<8xf32>) -> tensor<8xf32>`."""
 
     name = "sdg.reverse"
     ACCEPTS: ClassVar[str] = "any"

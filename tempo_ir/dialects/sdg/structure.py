@@ -1,4 +1,4 @@
-"""Ops that give a program its structure: the program, its inputs and outputs, values of indices, cases, hosts, gradients."""
+"""Ops that give a program its structure: program, inputs and outputs, values of indices, cases, hosts, gradients."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from xdsl.dialects.builtin import (
+    I64,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     FlatSymbolRefAttrConstr,
-    I64,
     IntegerAttr,
     LocationAttr,
     StringAttr,
@@ -39,7 +39,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.sdg.attributes import (
     CondAttr,
-    DomainAttr,
     EntryAttr,
     NumberAttr,
     PreconditionAttr,
@@ -63,7 +62,18 @@ from tempo_ir.dialects.sdg.base import (
 )
 from tempo_ir.dialects.sdg.directives import DIRECTIVES, EVERYWHERE
 from tempo_ir.dialects.sdg.inference import Extents, check_element
-from tempo_ir.dialects.types import DTYPES, Tensor, as_tensor, dtype_name, element, is_bool, integer_range, is_float, is_integer, tensor
+from tempo_ir.dialects.types import (
+    DTYPES,
+    Tensor,
+    as_tensor,
+    dtype_name,
+    element,
+    integer_range,
+    is_bool,
+    is_float,
+    is_integer,
+    tensor,
+)
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import Cond, Expr, Slice
 
@@ -139,7 +149,8 @@ class SourceOp(SdgOp):
 
 @irdl_op_definition
 class InputOp(SourceOp):
-    """An array of the caller; its leading axes are the dims of the domain: `sdg.input "x" in (i, t) : tensor<4xf32>`."""
+    """An array of the caller; its leading axes are the dims of the domain:
+    `sdg.input "x" in (i, t) : tensor<4xf32>`."""
 
     name = "sdg.input"
 
@@ -155,7 +166,7 @@ class ParameterOp(SourceOp):
 
     def verify_(self) -> None:
         if self.domain != NO_DIMS:
-            raise VerifyException(f"parameter \"{self.key.data}\" is one value for the whole call, so it has no domain")
+            raise VerifyException(f'parameter "{self.key.data}" is one value for the whole call, so it has no domain')
         super().verify_()
 
 
@@ -174,7 +185,7 @@ class ConstantOp(SdgOp):
 
     def __init__(
         self,
-        value: bool | int | float | DenseIntOrFPElementsAttr,
+        value: bool | float | DenseIntOrFPElementsAttr,
         result_type: Tensor,
         *,
         domain: Domain = NO_DIMS,
@@ -225,7 +236,7 @@ class ConstantOp(SdgOp):
             raise VerifyException(f"{self.value} is not written as a number of dtype {name}")
 
 
-def _number(value: bool | int | float, element_type: Attribute) -> NumberAttr:
+def _number(value: bool | float, element_type: Attribute) -> NumberAttr:
     """The number in the spelling of its element type: `1.0` for floats, `true` for i1; range-checked integers."""
     if is_bool(element_type):
         return NumberAttr(bool(value))
@@ -449,7 +460,8 @@ class MergeOp(AccessOp):
 
 @irdl_op_definition
 class OutputOp(AccessOp):
-    """An array for the caller, with the dims of the domain as leading axes: `sdg.output "y" %y[t] in (t) : tensor<4xf32>`."""
+    """An array for the caller, with the dims of the domain as leading axes:
+    `sdg.output "y" %y[t] in (t) : tensor<4xf32>`."""
 
     name = "sdg.output"
 
@@ -555,7 +567,9 @@ class GradOp(SdgOp):
     traits = traits_def(Pure())
     assembly_format = "$loss `wrt` $wrt custom<InDomain>($domain) attr-dict `:` functional-type(operands, results)"
 
-    def __init__(self, loss: SSAValue, wrt: SSAValue, *, domain: Domain | None = None, location: LocationAttr | None = None):
+    def __init__(
+        self, loss: SSAValue, wrt: SSAValue, *, domain: Domain | None = None, location: LocationAttr | None = None
+    ):
         self.setup((loss, wrt), (wrt.type,), domain_of(wrt) if domain is None else domain, {}, location)
 
     def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
@@ -576,7 +590,8 @@ class GradOp(SdgOp):
 
 @irdl_op_definition
 class StopGradientOp(AccessOp):
-    """The operand as it is; no gradient flows through: `sdg.stop_gradient %x[t] in (t) : (tensor<f32>) -> tensor<f32>`."""
+    """The operand as it is; no gradient flows through:
+    `sdg.stop_gradient %x[t] in (t) : (tensor<f32>) -> tensor<f32>`."""
 
     name = "sdg.stop_gradient"
 
