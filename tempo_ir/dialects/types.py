@@ -135,7 +135,7 @@ def is_bool(element_type: Attribute) -> bool:
 
 def is_integer(element_type: Attribute) -> bool:
     """True for the integer types of at least 8 bits."""
-    return isinstance(element_type, IntegerType) and not is_bool(element_type)
+    return not is_bool(element_type) and isinstance(element_type, IntegerType)
 
 
 def integer_range(element_type: Attribute) -> tuple[int, int]:

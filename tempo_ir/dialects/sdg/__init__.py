@@ -36,7 +36,7 @@ from tempo_ir.dialects.sdg.base import (
     domain_of,
     space_of,
 )
-from tempo_ir.dialects.sdg.contraction import ContractOp
+from tempo_ir.dialects.sdg.contraction import ContractOp, parse_spec
 from tempo_ir.dialects.sdg.elementwise import (
     AbsOp,
     AddOp,
@@ -112,33 +112,19 @@ from tempo_ir.dialects.sdg.shape_ops import (
     ToShapeOp,
     TransposeOp,
 )
-from tempo_ir.dialects.sdg.structure import (
-    ArangeOp,
-    ConstantOp,
-    GradOp,
-    HostOp,
-    HostStateOp,
-    IndexOp,
-    InputOp,
-    MergeOp,
-    OutputOp,
-    ParameterOp,
-    ProgramOp,
-    RandomOp,
-    SourceOp,
-    StopGradientOp,
-)
+from tempo_ir.dialects.sdg.sources import ArangeOp, ConstantOp, IndexOp, InputOp, ParameterOp, RandomOp, SourceOp
+from tempo_ir.dialects.sdg.structure import GradOp, HostOp, HostStateOp, MergeOp, OutputOp, ProgramOp, StopGradientOp
 
 Sdg = Dialect(
     "sdg",
     [
-        ProgramOp,
         InputOp,
         ParameterOp,
         ConstantOp,
         IndexOp,
         ArangeOp,
         RandomOp,
+        ProgramOp,
         MergeOp,
         OutputOp,
         HostStateOp,
@@ -314,6 +300,7 @@ __all__ = [
     "file_location",
     "location_text",
     "op_text",
+    "parse_spec",
     "space_of",
     "value_text",
 ]

@@ -24,7 +24,7 @@ def location_text(location: Attribute) -> str:
             return location_text(location.callee) or location_text(location.caller)
         case FusedLoc():
             parts = cast(ArrayAttr[Attribute], location.locations).data
-            return next(filter(None, map(location_text, parts)), "")
+            return next((text for part in parts if (text := location_text(part))), "")
         case _:
             return ""
 

@@ -1,4 +1,4 @@
-"""Ops that give a program its structure: program, inputs and outputs, values of indices, cases, hosts, gradients."""
+"""Ops that give a program its structure: the program itself, cases, outputs, calls of host objects, gradients."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from xdsl.dialects.builtin import (
-    I64,
     ArrayAttr,
-    DenseIntOrFPElementsAttr,
     FlatSymbolRefAttrConstr,
-    IntegerAttr,
     LocationAttr,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
     TensorType,
-    i64,
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
@@ -32,20 +28,14 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.parser import Parser
-from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.sdg.attributes import (
     CondAttr,
-    EntryAttr,
-    NumberAttr,
     PreconditionAttr,
-    RandomKind,
     SpaceAttr,
     TokenType,
-    parse_number,
 )
 from tempo_ir.dialects.sdg.base import (
     NO_DIMS,
@@ -60,22 +50,15 @@ from tempo_ir.dialects.sdg.base import (
     raise_at,
     scope_problem,
 )
-from tempo_ir.dialects.sdg.directives import DIRECTIVES, EVERYWHERE
+from tempo_ir.dialects.sdg.directives import DIRECTIVES
 from tempo_ir.dialects.sdg.inference import Extents, check_element
 from tempo_ir.dialects.types import (
-    DTYPES,
     Tensor,
     as_tensor,
-    dtype_name,
     element,
-    integer_range,
-    is_bool,
-    is_float,
-    is_integer,
-    tensor,
 )
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import Cond, Expr, Slice
+from tempo_ir.index.expr import Cond
 
 
 @irdl_op_definition
@@ -125,268 +108,6 @@ class ProgramOp(IRDLOperation):
         from tempo_ir.dialects.sdg.verification import verify_program
 
         verify_program(self)
-
-
-class SourceOp(SdgOp):
-    """Base of the ops that bring a tensor of the caller into the program, by name."""
-
-    key = prop_def(StringAttr)
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    assembly_format = "$key custom<InDomain>($domain) attr-dict `:` type($result)"
-
-    def __init__(
-        self,
-        key: str,
-        result_type: Tensor,
-        *,
-        domain: Domain = NO_DIMS,
-        location: LocationAttr | None = None,
-    ):
-        self.setup((), (result_type,), domain, {"key": StringAttr(key)}, location)
-
-
-@irdl_op_definition
-class InputOp(SourceOp):
-    """An array of the caller; its leading axes are the dims of the domain:
-    `sdg.input "x" in (i, t) : tensor<4xf32>`."""
-
-    name = "sdg.input"
-
-
-@irdl_op_definition
-class ParameterOp(SourceOp):
-    """A constant that the caller owns, over no dim: `sdg.parameter "w" : tensor<64x64xf32>`.
-
-    With an output of the same key it is a state: this is its first value, the output the last.
-    """
-
-    name = "sdg.parameter"
-
-    def verify_(self) -> None:
-        if self.domain != NO_DIMS:
-            raise VerifyException(f'parameter "{self.key.data}" is one value for the whole call, so it has no domain')
-        super().verify_()
-
-
-@irdl_op_definition
-class ConstantOp(SdgOp):
-    """A number at every element, or a dense literal: `sdg.constant 0.5 : tensor<4xf32>`,
-    `sdg.constant dense<[1, 2]> : tensor<2xi64>`."""
-
-    name = "sdg.constant"
-
-    value = prop_def(NumberAttr | DenseIntOrFPElementsAttr)
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    assembly_format = None
-
-    def __init__(
-        self,
-        value: bool | float | DenseIntOrFPElementsAttr,
-        result_type: Tensor,
-        *,
-        domain: Domain = NO_DIMS,
-        location: LocationAttr | None = None,
-    ):
-        attribute = value if isinstance(value, DenseIntOrFPElementsAttr) else _number(value, result_type.element_type)
-        self.setup((), (result_type,), domain, {"value": attribute}, location)
-
-    @property
-    def number(self) -> bool | int | float | None:
-        """The value of every element, or None for a dense literal."""
-        return self.value.data if isinstance(self.value, NumberAttr) else None
-
-    @classmethod
-    def parse(cls, parser: Parser) -> ConstantOp:
-        if parser.parse_optional_keyword("dense") is None:
-            value: Attribute = NumberAttr(parse_number(parser))
-            attributes = parser.parse_optional_attr_dict()
-            parser.parse_punctuation(":")
-            result_type: Attribute = parser.parse_type()
-        else:
-            literal = parser.parse_dense_int_or_fp_elements_attr(None)
-            value, result_type, attributes = literal, literal.type, parser.parse_optional_attr_dict()
-        properties = {"value": value, "domain": EVERYWHERE}
-        return cls.create(result_types=[result_type], properties=properties, attributes=attributes)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        if not isinstance(self.value, NumberAttr):
-            printer.print_attribute(self.value)
-            printer.print_op_attributes(self.attributes)
-            return
-        printer.print_string(str(self.value))
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    def verify_(self) -> None:
-        super().verify_()
-        if self.domain != NO_DIMS:
-            raise VerifyException("a constant is one value for the whole call, so it has no domain")
-        if not isinstance(self.value, NumberAttr):
-            if self.value.type != self.result.type:
-                raise VerifyException(f"the literal is a {self.value.type}, the result says {self.result.type}")
-            return
-        if self.value != _number(self.value.data, element(self.result.type)):
-            name = dtype_name(element(self.result.type))
-            raise VerifyException(f"{self.value} is not written as a number of dtype {name}")
-
-
-def _number(value: bool | float, element_type: Attribute) -> NumberAttr:
-    """The number in the spelling of its element type: `1.0` for floats, `true` for i1; range-checked integers."""
-    if is_bool(element_type):
-        return NumberAttr(bool(value))
-    if not is_integer(element_type):
-        return NumberAttr(float(value))
-    if value != value or int(value) != value:
-        raise VerifyException(f"{value} is not an integer, as dtype {dtype_name(element_type)} needs")
-    low, high = integer_range(element_type)
-    if not low <= value < high:
-        raise VerifyException(f"{value} does not fit dtype {dtype_name(element_type)}")
-    return NumberAttr(int(value))
-
-
-@irdl_op_definition
-class IndexOp(SdgOp):
-    """The value of an index expression at the point, as an i64 scalar: `sdg.index t + 1 in (t) : tensor<i64>`."""
-
-    name = "sdg.index"
-
-    expression_attr = prop_def(EntryAttr, prop_name="expression")
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    assembly_format = "custom<EntryOf>($expression) custom<InDomain>($domain) attr-dict `:` type($result)"
-
-    def __init__(
-        self,
-        expression: Expr,
-        *,
-        domain: Domain,
-        result_type: Tensor | None = None,
-        location: LocationAttr | None = None,
-    ):
-        properties = {"expression": EntryAttr(expression)}
-        self.setup((), (result_type or self.infer(),), domain, properties, location)
-
-    @staticmethod
-    def infer() -> Tensor:
-        """An i64 scalar."""
-        return tensor(i64)
-
-    @property
-    def expression(self) -> Expr:
-        """The expression over the dims of the domain and the bounds."""
-        value = self.expression_attr.data
-        if isinstance(value, Slice):
-            raise VerifyException(f"sdg.index takes an expression, got the range {value}: use sdg.arange")
-        return value
-
-    def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
-        _ = self.expression
-        return (self.infer(),)
-
-    def verify_scope(self, space: Space) -> None:
-        super().verify_scope(space)
-        if (problem := scope_problem(self.expression, self.domain, space)) is not None:
-            raise VerifyException(problem)
-
-
-@irdl_op_definition
-class ArangeOp(SdgOp):
-    """The integers of a range, as a vector: `sdg.arange 0:t + 1 in (t) : tensor<?xi64, #sdg.size<t + 1>>`."""
-
-    name = "sdg.arange"
-
-    range_attr = prop_def(EntryAttr, prop_name="range")
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    assembly_format = "custom<EntryOf>($range) custom<InDomain>($domain) attr-dict `:` type($result)"
-
-    def __init__(
-        self,
-        values: Slice,
-        *,
-        domain: Domain,
-        result_type: Tensor | None = None,
-        location: LocationAttr | None = None,
-    ):
-        properties = {"range": EntryAttr(values)}
-        self.setup((), (result_type or self.infer(values),), domain, properties, location)
-
-    @staticmethod
-    def infer(values: Slice) -> Tensor:
-        """i64, one axis of the extent of the range."""
-        return tensor(i64, [values.extent])
-
-    @property
-    def range(self) -> Slice:
-        """The range over the dims of the domain and the bounds."""
-        value = self.range_attr.data
-        if not isinstance(value, Slice):
-            raise VerifyException(f"sdg.arange takes a range such as 0:{value}, got an expression: use sdg.index")
-        return value
-
-    def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
-        return (self.infer(self.range),)
-
-    def verify_scope(self, space: Space) -> None:
-        super().verify_scope(space)
-        if (problem := scope_problem(self.range, self.domain, space)) is not None:
-            raise VerifyException(problem)
-
-
-@irdl_op_definition
-class RandomOp(SdgOp):
-    """Philox draws, a function of the seed, `id`, the domain point and the element alone:
-    `sdg.random uniform id 3 in (i, t) : tensor<8xf32>`. Kinds: `bits` (i64, 0 to 2**32 - 1), `uniform`, `normal`."""
-
-    name = "sdg.random"
-
-    kind_attr = prop_def(StringAttr, prop_name="kind")
-    id_attr = prop_def(IntegerAttr[I64], prop_name="id")
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    assembly_format = "custom<WordOf>($kind) `id` $id custom<InDomain>($domain) attr-dict `:` type($result)"
-
-    def __init__(
-        self,
-        kind: RandomKind | str,
-        identity: int,
-        result_type: Tensor,
-        *,
-        domain: Domain,
-        location: LocationAttr | None = None,
-    ):
-        properties = {"kind": StringAttr(str(RandomKind(kind))), "id": IntegerAttr(identity, i64)}
-        self.setup((), (result_type,), domain, properties, location)
-
-    @property
-    def kind(self) -> RandomKind:
-        """What is drawn."""
-        return RandomKind(self.kind_attr.data)
-
-    @property
-    def identity(self) -> int:
-        """The number that tells this op's draws from those of the program's other random ops."""
-        return self.id_attr.value.data
-
-    def verify_(self) -> None:
-        super().verify_()
-        kinds = [str(kind) for kind in RandomKind]
-        if self.kind_attr.data not in kinds:
-            raise VerifyException(f"unknown kind of random numbers '{self.kind_attr.data}'; use {', '.join(kinds)}")
-        drawn = element(self.result.type)
-        if self.kind is RandomKind.BITS and drawn != DTYPES["i64"]:
-            raise VerifyException(f"random bits are 32-bit words held in i64, got {dtype_name(drawn)}: cast the result")
-        if self.kind is not RandomKind.BITS and not is_float(drawn):
-            raise VerifyException(f"{self.kind} draws need floating-point elements, got {dtype_name(drawn)}")
 
 
 @irdl_op_definition
