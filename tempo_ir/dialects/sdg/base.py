@@ -154,13 +154,28 @@ class SdgOp(IRDLOperation, ABC):
         space = parent.properties.get("space") if parent is not None and parent.name == "sdg.program" else None
         if isinstance(space, SpaceAttr):
             self.verify_scope(space.data)
+        self.verify_types(space.data if isinstance(space, SpaceAttr) else None)
+
+    def verify_types(self, space: Space | None) -> None:
+        """The result types are the inferred ones; dynamic extents that only differ in form are proved equal.
+
+        Outside of a program, in the body of a leaf or kernel, structure alone decides: the proof was made on the graph.
+        """
         extents = Extents()
         if (inferred := self.inferred_types(extents)) is not None:
             check_results(self, inferred, extents)
-        if extents.obligations and isinstance(space, SpaceAttr):
+        self.verify_extents(extents, space, self.domain)
+
+    def verify_extents(self, extents: Extents, space: Space | None, domain: Domain) -> None:
+        """The extents left open are equal at every point of `domain`; raises VerifyException otherwise."""
+        if extents.obligations and space is not None:
             from tempo_ir.dialects.sdg.verification import prove_extents
 
-            prove_extents(extents.obligations, space.data, self.domain)
+            prove_extents(extents.obligations, space, domain)
+
+    def claims(self) -> Sequence[tuple[Cond, str]]:
+        """What must hold at every point of the domain besides the reads, each with what to call it."""
+        return ()
 
     def verify_scope(self, space: Space) -> None:
         """Domain and indices name declared dims and bounds only."""

@@ -15,6 +15,7 @@ from tempo_ir.dialects.sdg.base import AccessOp, Operand, as_access
 from tempo_ir.dialects.sdg.inference import Extents, check_axes, check_axis, check_element, drop_axes
 from tempo_ir.dialects.types import Tensor, shape_of, tensor
 from tempo_ir.index.domain import Domain
+from tempo_ir.index.expr import TRUE, Cond, as_expr, compare
 
 
 class ReduceOp(AccessOp, ABC):
@@ -60,6 +61,13 @@ class ReduceOp(AccessOp, ABC):
         return (self.infer(self.accesses[0].tensor, self.axes),)
 
 
+def nonempty_claims(op: AccessOp, axes: Sequence[int]) -> Sequence[tuple[Cond, str]]:
+    """That the operand has an element along each of the axes."""
+    shape = shape_of(op.accesses[0].type)
+    conds = [compare(">=", as_expr(shape[axis]), 1) for axis in axes]
+    return [(cond, f"{op.name} over an axis that may be empty") for cond in conds if cond != TRUE]
+
+
 @irdl_op_definition
 class SumOp(ReduceOp):
     """The sum; 0 over nothing."""
@@ -96,6 +104,9 @@ class MeanOp(ReduceOp):
 
     name = "sdg.mean"
     ACCEPTS: ClassVar[str] = "float"
+
+    def claims(self) -> Sequence[tuple[Cond, str]]:
+        return nonempty_claims(self, self.axes)
 
 
 class AxisOp(AccessOp, ABC):
@@ -152,6 +163,9 @@ class ArgReduceOp(AxisOp, ABC):
         check_element(operand.element_type, cls.ACCEPTS, cls.name)
         shape = shape_of(operand)
         return tensor(i64, drop_axes(shape, (check_axis(axis, len(shape), cls.name),)))
+
+    def claims(self) -> Sequence[tuple[Cond, str]]:
+        return nonempty_claims(self, (self.axis,))
 
 
 @irdl_op_definition

@@ -26,7 +26,7 @@ from tempo_ir.dialects.sdg.inference import (
 from tempo_ir.dialects.sdg.reduction import AxisOp
 from tempo_ir.dialects.types import Extent, Shape, Tensor, element, shape_of, tensor
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import Const, Expr, Index, Slice, as_expr, index_text
+from tempo_ir.index.expr import Cond, Const, Expr, Index, Slice, as_expr, compare, conj, disj, index_text
 
 
 class ToShapeOp(AccessOp, ABC):
@@ -216,10 +216,25 @@ class SliceOp(AccessOp):
     def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
         return (self.infer(self.accesses[0].tensor, self.take),)
 
+    def claims(self) -> Sequence[tuple[Cond, str]]:
+        shape = shape_of(self.accesses[0].type)
+        claims = [inside(entry, as_expr(extent)) for entry, extent in zip(self.take, shape, strict=True)]
+        return [
+            (claim, f"'{entry}' of axis {n}") for n, (claim, entry) in enumerate(zip(claims, self.take, strict=True))
+        ]
+
     def verify_scope(self, space: Space) -> None:
         super().verify_scope(space)
         if (problem := index_problem(self.take, self.domain, space)) is not None:
             raise VerifyException(problem)
+
+
+def inside(entry: Expr | Slice, extent: Expr) -> Cond:
+    """That what the entry takes of an axis is there; a range without elements takes nothing."""
+    if not isinstance(entry, Slice):
+        return conj(compare(">=", entry, 0), compare("<", entry, extent))
+    last_inside = compare("<=", entry.stop, extent)
+    return disj(compare("<=", entry.stop, entry.start), conj(compare(">=", entry.start, 0), last_inside))
 
 
 def check_entry(entry: Expr | Slice, extent: int, axis: int) -> None:
@@ -312,6 +327,10 @@ class PadOp(AccessOp):
 
     def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
         return (self.infer(self.accesses[0].tensor, self.low, self.high),)
+
+    def claims(self) -> Sequence[tuple[Cond, str]]:
+        amounts = (*self.low, *self.high)
+        return [(compare(">=", amount, 0), f"sdg.pad by {amount}") for amount in amounts]
 
     def verify_scope(self, space: Space) -> None:
         super().verify_scope(space)

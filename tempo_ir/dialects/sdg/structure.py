@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NoReturn
 
 from xdsl.dialects.builtin import (
@@ -58,7 +59,7 @@ from tempo_ir.dialects.types import (
     element,
 )
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import Cond
+from tempo_ir.index.expr import TRUE, Cond, conj, negate
 
 
 @irdl_op_definition
@@ -159,11 +160,17 @@ class MergeOp(AccessOp):
         self.cases = ArrayAttr([CondAttr(cond) for cond, _ in cases])
         self.indices = ArrayAttr([index_attr(access) for _, access in cases])
 
-    def inferred_types(self, extents: Extents) -> None:
-        """Each case is compared with the result, not with the first: extents of a case need only hold there."""
+    def verify_types(self, space: Space | None) -> None:
+        """Each case has the type of the result at the points where it applies."""
         for number, access in enumerate(self.accesses):
+            extents = Extents()
             what = f"case #{number} reads a {access.type}, the merge makes {self.result.type}"
             check_type(access.type, self.result.type, what, extents)
+            self.verify_extents(extents, space, self.case_domain(number))
+
+    def case_domain(self, number: int) -> Domain:
+        """The points at which case `number` is the first that holds; past the last case, those that none covers."""
+        return case_domain(self.domain, self.conds, number)
 
     def verify_(self) -> None:
         if len(self.cases.data) != len(self.operands):
@@ -177,6 +184,14 @@ class MergeOp(AccessOp):
         for number, cond in enumerate(self.conds):
             if (problem := scope_problem(cond, self.domain, space)) is not None:
                 raise VerifyException(f"case #{number}: {problem}")
+
+
+@lru_cache(maxsize=4096)
+def case_domain(domain: Domain, conds: tuple[Cond, ...], number: int) -> Domain:
+    """The points of `domain` at which case `number` is the first that holds; past the last, those without a case."""
+    earlier = [negate(cond) for cond in conds[:number]]
+    held = conds[number] if number < len(conds) else TRUE
+    return Domain(domain.dims, domain.ranges, conj(domain.where, *earlier, held))
 
 
 @irdl_op_definition
