@@ -17,7 +17,9 @@ TargetFactory = Callable[[], "Callable[[ModuleOp, IO[str]], None]"]
 
 def get_all_passes() -> dict[str, PassFactory]:
     """Every lowering pass by name, in alphabetical order."""
-    return {}
+    return {
+        "sdg-schedule": lazy("tempo_ir.lowering.schedule.sdg_schedule:SdgSchedulePass"),
+    }
 
 
 def get_all_targets() -> dict[str, TargetFactory]:

@@ -1,0 +1,126 @@
+"""From a loop nest over statements to a loop program: buffers first, then loops, guards and leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tempo_ir.dialects.loop import (
+    AllocOp,
+    BufferDim,
+    BufferOperation,
+    BufferType,
+    ForOp,
+    IfOp,
+    InputOp,
+    OutputOp,
+    ParameterOp,
+    ProgramOp,
+)
+from tempo_ir.dialects.sdg import SdgOp, TokenType
+from tempo_ir.dialects.sdg import InputOp as SdgInputOp
+from tempo_ir.dialects.sdg import OutputOp as SdgOutputOp
+from tempo_ir.dialects.sdg import ParameterOp as SdgParameterOp
+from tempo_ir.dialects.types import as_tensor
+from tempo_ir.index.domain import Domain, Space
+from tempo_ir.index.expr import Expr, free_symbols
+from tempo_ir.lowering.schedule.leaf_bodies import LeafBuilder
+from tempo_ir.lowering.schedule.nest import Call, For, If, Nest, NestNode
+from tempo_ir.lowering.schedule.statements import Statements
+
+
+def loop_program(statements: Statements, nest: Nest) -> ProgramOp:
+    """The loop program that runs the statements of a program in the order of a nest; every buffer keeps all points."""
+    buffers = Buffers(statements)
+    builder = LeafBuilder(buffers.of_value, buffers.of_output)
+    body = Block(buffers.operations)
+    body.add_ops(_emit(nest.nodes, nest.groups, statements.ops, builder))
+    program = ProgramOp(statements.program.sym_name.data, statements.program.space, Region(body))
+    program.location = statements.program.location
+    return program
+
+
+class Buffers:
+    """The memory of a program: one buffer per value, those of the caller by key, a row per point of the domain."""
+
+    def __init__(self, statements: Statements) -> None:
+        self.of_value: dict[SSAValue, SSAValue] = {}
+        self.of_output: dict[SdgOutputOp, SSAValue] = {}
+        self._space = statements.program.space
+        callers: list[BufferOperation] = []
+        own: list[BufferOperation] = []
+        working = set(statements.ops)
+        for op in statements.program.body.block.ops:
+            match op:
+                case SdgInputOp() | SdgParameterOp():
+                    make = InputOp if isinstance(op, SdgInputOp) else ParameterOp
+                    buffer = make(op.key.data, self._type(op.domain, op.result))
+                    callers.append(self._holding(buffer, op.result, op))
+                case SdgOutputOp():
+                    callers.append(self._output(op, in_place=op not in working))
+                case SdgOp() if op in working:
+                    own.extend(self._allocs(op, statements.in_place))
+                case _:
+                    continue
+        self.operations: Sequence[Operation] = [*callers, *own]
+
+    def _output(self, op: SdgOutputOp, in_place: bool) -> BufferOperation:
+        buffer = OutputOp(op.key.data, self._type(op.domain, op.value))
+        if in_place:
+            return self._holding(buffer, op.value, op)
+        self.of_output[op] = buffer.buffer
+        buffer.buffer.name_hint = op.value.name_hint
+        buffer.location = op.location
+        return buffer
+
+    def _allocs(self, op: SdgOp, in_place: Mapping[SSAValue, SdgOutputOp]) -> Iterator[BufferOperation]:
+        for result in op.results:
+            if result not in in_place and not isinstance(result.type, TokenType):
+                yield self._holding(AllocOp(self._type(op.domain, result)), result, op)
+
+    def _holding(self, buffer: BufferOperation, value: SSAValue, op: SdgOp) -> BufferOperation:
+        self.of_value[value] = buffer.buffer
+        buffer.buffer.name_hint = value.name_hint
+        buffer.location = op.location
+        return buffer
+
+    def _type(self, domain: Domain, value: SSAValue) -> BufferType:
+        dims = tuple(BufferDim(dim, extent=_extent(domain, dim, self._space)) for dim in domain.dims)
+        return BufferType.of(dims, as_tensor(value.type))
+
+
+def _extent(domain: Domain, dim: str, space: Space) -> Expr | None:
+    """One past the greatest value of a dim where that is not the declared bound, over the bounds alone."""
+    upper = domain.upper(dim, space)
+    if upper == space.bound(dim):
+        return None
+    if not free_symbols(upper) & set(domain.dims):
+        return upper
+    from tempo_ir.index.isl import upper_bound
+
+    bound = upper_bound(upper, space, domain)
+    return None if bound == space.bound(dim) else bound
+
+
+def _emit(
+    nodes: Sequence[NestNode], groups: Sequence[Sequence[int]], ops: Sequence[SdgOp], builder: LeafBuilder
+) -> list[Operation]:
+    """The ops of a nest, in order."""
+
+    def region(inner: Sequence[NestNode]) -> Region:
+        return Region(Block(_emit(inner, groups, ops, builder)))
+
+    emitted: list[Operation] = []
+    for node in nodes:
+        match node:
+            case Call():
+                leaves = (builder.leaf(ops[number], node.point) for number in groups[node.group])
+                emitted.extend(leaf for leaf in leaves if leaf is not None)
+            case For():
+                body = region(node.body)
+                emitted.append(ForOp(node.iterator, node.lower, node.upper, body, step=node.step, down=node.down))
+            case If():
+                otherwise = region(node.otherwise) if node.otherwise else None
+                emitted.append(IfOp(node.condition, region(node.then), otherwise))
+    return emitted

@@ -1,0 +1,228 @@
+# pyright: basic
+"""
+Loops and guards for an order, from isl: the order becomes a schedule tree, isl's code generator makes an AST of the tree.
+
+Neighbouring leaves with equal domains and shifts are one isl statement (a *group*), so that isl sees a handful of statements
+however many ops a program has. Each loop of the order is a band under a mark that names it; a loop downwards is a band of
+the negated dim, and its iterator is negated back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tempo_ir.index.domain import Space
+from tempo_ir.index.expr import Cond, Const, Expr, Sym, compare, conj, disj, maximum, minimum
+from tempo_ir.index.isl import (
+    AstBuild,
+    AstExpr,
+    AstNode,
+    Id,
+    MultiUnionPwAff,
+    Schedule,
+    ScheduleNode,
+    UnionSet,
+    UnionSetList,
+    ast_expr_op_type,
+    ast_expr_type,
+    ast_node_type,
+    context,
+    decode,
+    domain_set,
+    encode,
+    params_set,
+)
+from tempo_ir.lowering.schedule.graph import Graph
+from tempo_ir.lowering.schedule.nest import Call, For, If, Nest, NestNode
+from tempo_ir.lowering.schedule.order import Leaf, Loop, Node, statements
+
+OPERATION = ast_expr_op_type
+
+
+def loop_nest(graph: Graph, order: Sequence[Node]) -> Nest:
+    """The loops and guards that run the statements of a graph in an order."""
+    grouping = _Grouping(graph)
+    tree = grouping.grouped(order, {})
+    if not grouping.groups:
+        return Nest((), ())
+    builder = _TreeBuilder(graph, grouping.groups)
+    build = AstBuild.from_context(params_set(graph.space))
+    node = build.node_from_schedule(builder.schedule(tree))
+    reader = _AstReader(graph.space, builder.loops)
+    return Nest(tuple(reader.read(node, {}, frozenset(graph.space.params))), grouping.groups)
+
+
+@dataclass(slots=True)
+class _Grouping:
+    """Replaces runs of leaves with equal domains and shifts by one leaf, whose number is that of the group."""
+
+    graph: Graph
+    groups: list[list[int]] = field(default_factory=list[list[int]])
+
+    def grouped(self, nodes: Sequence[Node], shifts: Mapping[int, tuple[tuple[str, int], ...]]) -> list[Node]:
+        """The same tree over groups; `shifts` holds those of the loops outside."""
+        result: list[Node] = []
+        previous = None
+        for node in nodes:
+            if isinstance(node, Loop):
+                result.append(self._loop(node, shifts))
+                previous = None
+                continue
+            signature = (self.graph.statements[node.statement].domain, shifts.get(node.statement, ()))
+            if signature == previous:
+                self.groups[-1].append(node.statement)
+                continue
+            previous = signature
+            result.append(Leaf(len(self.groups)))
+            self.groups.append([node.statement])
+        return result
+
+    def _loop(self, loop: Loop, shifts: Mapping[int, tuple[tuple[str, int], ...]]) -> Loop:
+        inner = {number: (*shifts.get(number, ()), (loop.dim, shift)) for number, shift in loop.shifts.items()}
+        body = self.grouped(loop.body, inner)
+        return Loop(loop.dim, loop.direction, {g: loop.shifts[self.groups[g][0]] for g in statements(body)}, body)
+
+
+class _TreeBuilder:
+    """Builds the isl schedule tree of an order over groups."""
+
+    def __init__(self, graph: Graph, groups: Sequence[Sequence[int]]) -> None:
+        self.loops: list[Loop] = []
+        self._domains = [graph.statements[group[0]].domain for group in groups]
+        self._sets = [domain_set(graph.space, domain, f"G{number}") for number, domain in enumerate(self._domains)]
+
+    def schedule(self, nodes: Sequence[Node]) -> Schedule:
+        """The schedule of the whole tree."""
+        root = Schedule.from_domain(self._union(statements(nodes))).get_root()
+        return self._sequence(root.child(0), nodes).get_schedule()
+
+    def _union(self, groups: Iterator[int]) -> UnionSet:
+        union = UnionSet.from_set(self._sets[next(groups)])
+        for group in groups:
+            union = union.union(UnionSet.from_set(self._sets[group]))
+        return union
+
+    def _sequence(self, place: ScheduleNode, nodes: Sequence[Node]) -> ScheduleNode:
+        """The tree with some nodes, one after another, put at a leaf of it; returns that place."""
+        if len(nodes) == 1:
+            return self._node(place, nodes[0])
+        filters = UnionSetList.alloc(context(), len(nodes))
+        for node in nodes:
+            filters = filters.add(self._union(statements([node])))
+        place = place.insert_sequence(filters)
+        for position, node in enumerate(nodes):
+            place = self._node(place.child(position).child(0), node).parent().parent()
+        return place
+
+    def _node(self, place: ScheduleNode, node: Node) -> ScheduleNode:
+        if isinstance(node, Leaf):
+            return place
+        place = place.insert_partial_schedule(self._band(node))
+        place = place.insert_mark(Id.read_from_str(context(), f"L{len(self.loops)}"))
+        self.loops.append(node)
+        return self._sequence(place.child(0).child(0), node.body).parent().parent()
+
+    def _band(self, loop: Loop) -> MultiUnionPwAff:
+        """The iteration of each group's points: `[{ G0[t] -> [(t)]; G1[t] -> [(t + 3)] }]`."""
+        sign = "" if loop.direction == 1 else "-"
+        pieces: list[str] = []
+        for group, shift in loop.shifts.items():
+            dims = ", ".join(encode(dim) for dim in self._domains[group].dims)
+            pieces.append(f"G{group}[{dims}] -> [({sign}{encode(loop.dim)} + {shift})]")
+        return MultiUnionPwAff.read_from_str(context(), f"[{{ {'; '.join(pieces)} }}]")
+
+
+@dataclass(frozen=True, slots=True)
+class _AstReader:
+    """Reads isl's AST. `names` maps isl's iterators to expressions over ours; `taken` are the names in scope."""
+
+    space: Space
+    loops: Sequence[Loop]
+
+    def read(
+        self, node: AstNode, names: Mapping[str, Expr], taken: frozenset[str], loop: Loop | None = None
+    ) -> list[NestNode]:
+        """The nest of an AST node, which may be a block of several."""
+        kind = node.get_type()
+        if kind == ast_node_type.block:
+            children = node.block_get_children()
+            inner = [self.read(children.get_at(n), names, taken) for n in range(children.n_ast_node())]
+            return [child for nodes in inner for child in nodes]
+        if kind == ast_node_type.mark:
+            marked = self.loops[int(node.mark_get_id().get_name()[1:])]
+            return self.read(node.mark_get_node(), names, taken, marked)
+        if kind == ast_node_type.for_:
+            return self._for(node, names, taken, loop)
+        if kind == ast_node_type.if_:
+            otherwise = self.read(node.if_get_else_node(), names, taken) if node.if_has_else_node() else []
+            condition = self._cond(node.if_get_cond(), names)
+            return [If(condition, tuple(self.read(node.if_get_then_node(), names, taken)), tuple(otherwise))]
+        call = node.user_get_expr()
+        arguments = tuple(self._expr(call.get_op_arg(n), names) for n in range(1, call.get_op_n_arg()))
+        return [Call(int(call.get_op_arg(0).get_id().get_name()[1:]), arguments)]
+
+    def _for(
+        self, node: AstNode, names: Mapping[str, Expr], taken: frozenset[str], loop: Loop | None
+    ) -> list[NestNode]:
+        counter = node.for_get_iterator().get_id().get_name()
+        first = self._expr(node.for_get_init(), names)
+        if node.for_is_degenerate():
+            return self.read(node.for_get_body(), {**names, counter: first}, taken)
+        condition = node.for_get_cond()
+        end = self._expr(condition.get_op_arg(1), names)
+        if condition.get_op_type() == OPERATION.le:
+            end = end + 1
+        iterator = _fresh("c" if loop is None else loop.dim, taken)
+        down = loop is not None and loop.direction == -1
+        value = -Sym(iterator) if down else Sym(iterator)
+        body = self.read(node.for_get_body(), {**names, counter: value}, taken | {iterator})
+        step = node.for_get_inc().get_val().to_python()
+        lower, upper = (1 - end, 1 - first) if down else (first, end)
+        return [For(iterator, lower, upper, step, down, tuple(body))]
+
+    def _cond(self, expression: AstExpr, names: Mapping[str, Expr]) -> Cond:
+        operation = expression.get_op_type()
+        arguments = [expression.get_op_arg(n) for n in range(expression.get_op_n_arg())]
+        if operation in (OPERATION.and_, OPERATION.and_then):
+            return conj(*(self._cond(argument, names) for argument in arguments))
+        if operation in (OPERATION.or_, OPERATION.or_else):
+            return disj(*(self._cond(argument, names) for argument in arguments))
+        left, right = (self._expr(argument, names) for argument in arguments)
+        return compare(_RELATIONS[operation], left, right)
+
+    def _expr(self, expression: AstExpr, names: Mapping[str, Expr]) -> Expr:
+        kind = expression.get_type()
+        if kind == ast_expr_type.id:
+            name = expression.get_id().get_name()
+            return names[name] if name in names else decode(name)
+        if kind == ast_expr_type.int:
+            return Const(expression.get_val().to_python())
+        operation = expression.get_op_type()
+        arguments = [self._expr(expression.get_op_arg(n), names) for n in range(expression.get_op_n_arg())]
+        return _EXPRESSIONS[operation](*arguments)
+
+
+_RELATIONS = {OPERATION.eq: "=", OPERATION.le: "<=", OPERATION.lt: "<", OPERATION.ge: ">=", OPERATION.gt: ">"}
+_EXPRESSIONS = {
+    OPERATION.add: lambda left, right: left + right,
+    OPERATION.sub: lambda left, right: left - right,
+    OPERATION.mul: lambda left, right: left * right,
+    OPERATION.minus: lambda value: -value,
+    OPERATION.div: lambda left, right: left // right,
+    OPERATION.fdiv_q: lambda left, right: left // right,
+    OPERATION.pdiv_q: lambda left, right: left // right,
+    OPERATION.pdiv_r: lambda left, right: left % right,
+    OPERATION.zdiv_r: lambda left, right: left % right,
+    OPERATION.min: minimum,
+    OPERATION.max: maximum,
+}
+
+
+def _fresh(name: str, taken: frozenset[str]) -> str:
+    """The name, or the first of `name_1`, `name_2`, ... that is not taken."""
+    candidate, number = name, 0
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}_{number}"
+    return candidate

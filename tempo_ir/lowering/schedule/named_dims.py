@@ -1,0 +1,298 @@
+"""
+The scheduler: loops over named dims, found one strongly connected component at a time.
+
+At each level every component of the statements takes a dim that all of them have, a direction, and a shift per statement
+such that no dependence goes backwards (a system of difference constraints); loops of one dim are fused where shifts allow
+it, statements sink to the loops that consume them where that keeps less, and what the loops do not carry is ordered inside
+them in the same way. Components are visited in the stable order of `components`, so that equal layers stay equal.
+
+After Allen and Kennedy, "Automatic translation of FORTRAN programs to vector form" (1987); shifts as in Kelly and Pugh, "A
+unifying framework for iteration reordering transformations" (1995). isl's own scheduler is exponential in the residual
+connections of a transformer; this one is near linear, and finds no skewed loops, which are left to isl (`fallback`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tempo_ir.lowering.schedule.components import components
+from tempo_ir.lowering.schedule.distances import Distances, Fixed
+from tempo_ir.lowering.schedule.graph import Dependence, Graph
+from tempo_ir.lowering.schedule.order import Direction, Leaf, Loop, Node
+
+DIRECTIONS: tuple[Direction, ...] = (1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the dependences leave open: whether loops are fused, and which dims come first (outermost)."""
+
+    fuse: bool = True
+    dims: tuple[str, ...] = ()
+
+
+class UnorderedError(Exception):
+    """No dim and direction orders the statements of a component; `statements` and `dependences` are what is left of it."""
+
+    def __init__(self, statements: Sequence[int], dependences: Sequence[Dependence]):
+        super().__init__(f"no loop over a named dim orders statements {list(statements)}")
+        self.statements = statements
+        self.dependences = dependences
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The part of a dependence that the loops round it do not carry: where `fixed` holds for the distances."""
+
+    dependence: Dependence
+    fixed: Fixed = ()
+
+    @property
+    def consumer(self) -> int:
+        """The statement that reads."""
+        return self.dependence.consumer
+
+    @property
+    def producer(self) -> int:
+        """The statement that is read."""
+        return self.dependence.producer
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Statements of one loop, with shifts for each direction that is still possible; a leaf where there is no dim."""
+
+    dim: str | None
+    statements: list[int]
+    forms: dict[Direction, dict[int, int]] = field(default_factory=dict[Direction, dict[int, int]])
+
+
+def schedule(graph: Graph, distances: Distances, choices: Choices) -> list[Node]:
+    """
+    The order of all statements of the graph.
+
+    Raises UnorderedError for a component that no named dim orders: it needs skewing or splitting, or it is impossible.
+    """
+    dims = choices.dims or graph.space.names
+    scheduler = _Scheduler(graph, distances, choices.fuse, dims)
+    everything = [statement.number for statement in graph.statements]
+    return scheduler.arrange(everything, [Edge(dependence) for dependence in graph.dependences], frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class _Scheduler:
+    graph: Graph
+    distances: Distances
+    fuse: bool
+    dims: Sequence[str]
+
+    def arrange(self, statements: Sequence[int], edges: Sequence[Edge], used: frozenset[str]) -> list[Node]:
+        """The order of some statements inside loops over the used dims, given what those loops do not carry."""
+        successors: dict[int, list[int]] = {}
+        reads: dict[int, list[Edge]] = {}
+        for edge in edges:
+            successors.setdefault(edge.producer, []).append(edge.consumer)
+            reads.setdefault(edge.consumer, []).append(edge)
+        level = _Level(self, reads)
+        for component in components(statements, successors):
+            level.place(self.cluster(component, reads, used))
+        if self.fuse:
+            level.sink()
+        return [self.node(cluster, reads, used) for cluster in level.clusters if cluster.statements]
+
+    def cluster(self, component: list[int], reads: Mapping[int, Sequence[Edge]], used: frozenset[str]) -> Cluster:
+        """The loop of one component over the first dim that orders it."""
+        inside = set(component)
+        edges = [edge for number in component for edge in reads.get(number, ()) if edge.producer in inside]
+        common = self.free_dims(component, used)
+        if not common and not edges:
+            return Cluster(None, component)
+        for dim in common:
+            forms = {
+                direction: shifts
+                for direction in DIRECTIONS
+                if (shifts := self.shifts(component, edges, dim, direction)) is not None
+            }
+            if forms:
+                return Cluster(dim, component, forms)
+        raise UnorderedError(component, [edge.dependence for edge in edges])
+
+    def free_dims(self, component: Sequence[int], used: frozenset[str]) -> list[str]:
+        """The dims that all statements have and no loop round them uses, outermost first."""
+        common = set(self.graph.statements[component[0]].dims) - used
+        for number in component[1:]:
+            common &= set(self.graph.statements[number].dims)
+        return [dim for dim in self.dims if dim in common]
+
+    def shifts(
+        self, component: Sequence[int], edges: Sequence[Edge], dim: str, direction: Direction
+    ) -> dict[int, int] | None:
+        """The least shifts for which no edge goes backwards, by Bellman and Ford; None if there are none."""
+        constraints: list[tuple[int, int, int]] = []
+        for edge in edges:
+            distance = self.distances.of(edge.dependence.relation, dim, edge.fixed)
+            if distance is None:
+                continue
+            least = distance.least(direction)
+            if least is None:
+                return None
+            constraints.append((edge.producer, edge.consumer, -least))
+        shifts = dict.fromkeys(component, 0)
+        for _ in range(len(component) + 1):
+            changed = False
+            for producer, consumer, gap in constraints:
+                if shifts[producer] + gap > shifts[consumer]:
+                    shifts[consumer] = shifts[producer] + gap
+                    changed = True
+            if not changed:
+                return shifts
+        return None
+
+    def node(self, cluster: Cluster, reads: Mapping[int, Sequence[Edge]], used: frozenset[str]) -> Node:
+        """The loop of a cluster, upwards if it may, with its body ordered; or a leaf."""
+        dim = cluster.dim
+        if dim is None:
+            return Leaf(cluster.statements[0])
+        direction: Direction = 1 if 1 in cluster.forms else -1
+        shifts = cluster.forms[direction]
+        left: list[Edge] = []
+        for number in cluster.statements:
+            for edge in reads.get(number, ()):
+                if edge.producer in shifts and (rest := self.not_carried(edge, dim, direction, shifts)) is not None:
+                    left.append(rest)
+        return Loop(dim, direction, shifts, self.arrange(cluster.statements, left, used | {dim}))
+
+    def not_carried(self, edge: Edge, dim: str, direction: Direction, shifts: Mapping[int, int]) -> Edge | None:
+        """The part of an edge that stays inside one iteration of a loop."""
+        gap = shifts[edge.producer] - shifts[edge.consumer]
+        distance = self.distances.of(edge.dependence.relation, dim, edge.fixed)
+        if distance is None or distance.exceeds(gap, direction):
+            return None
+        if distance.lower == distance.upper:
+            return edge
+        return Edge(edge.dependence, (*edge.fixed, (dim, gap * direction)))
+
+
+@dataclass(slots=True)
+class _Level:
+    """The loops of one level while they are fused: every edge leads from a cluster to the same or a later one."""
+
+    scheduler: _Scheduler
+    reads: Mapping[int, Sequence[Edge]]
+    clusters: list[Cluster] = field(default_factory=list[Cluster])
+    home: dict[int, int] = field(default_factory=dict[int, int])
+
+    def place(self, item: Cluster) -> None:
+        """Fuse a loop into the last one that it reads, or put it at the end."""
+        inside = set(item.statements)
+        edges = [e for s in item.statements for e in self.reads.get(s, ()) if e.producer not in inside]
+        last = max((self.home[edge.producer] for edge in edges), default=-1)
+        if last >= 0 and self.scheduler.fuse:
+            target = self.clusters[last]
+            fused = self.fused(target, item, [edge for edge in edges if self.home[edge.producer] == last])
+            if fused:
+                target.forms = fused
+                target.statements.extend(item.statements)
+                self.home.update(dict.fromkeys(item.statements, last))
+                return
+        self.home.update(dict.fromkeys(item.statements, len(self.clusters)))
+        self.clusters.append(item)
+
+    def fused(self, target: Cluster, item: Cluster, edges: Sequence[Edge]) -> dict[Direction, dict[int, int]]:
+        """The directions, with shifts, in which an item can join a loop whose values it reads."""
+        if target.dim is None or target.dim != item.dim:
+            return {}
+        forms: dict[Direction, dict[int, int]] = {}
+        for direction in DIRECTIONS:
+            if direction not in target.forms or direction not in item.forms:
+                continue
+            before, after = target.forms[direction], item.forms[direction]
+            delay = self.delay(edges, target.dim, direction, before, after)
+            if delay is not None:
+                forms[direction] = before | {number: shift + delay for number, shift in after.items()}
+        return forms
+
+    def delay(
+        self,
+        edges: Sequence[Edge],
+        dim: str,
+        direction: Direction,
+        before: Mapping[int, int],
+        after: Mapping[int, int],
+    ) -> int | None:
+        """By how many iterations a loop must follow another that it is fused with; None if no number will do."""
+        delay = 0
+        for edge in edges:
+            distance = self.scheduler.distances.of(edge.dependence.relation, dim, edge.fixed)
+            if distance is None:
+                continue
+            least = distance.least(direction)
+            if least is None:
+                return None
+            delay = max(delay, before[edge.producer] - least - after[edge.consumer])
+        return delay
+
+    def sink(self) -> None:
+        """Move single statements to the loop that consumes them where no more has to be kept between loops for it."""
+        consumers: dict[int, list[Edge]] = {}
+        for edges in self.reads.values():
+            for edge in edges:
+                if edge.producer in self.home and edge.consumer in self.home:
+                    consumers.setdefault(edge.producer, []).append(edge)
+        for number in sorted(consumers, reverse=True):
+            target = self.sink_target(number, consumers)
+            if target is None:
+                continue
+            forms = self.sunk(number, self.clusters[target], consumers[number])
+            if not forms:
+                continue
+            origin = self.clusters[self.home[number]]
+            origin.statements.remove(number)
+            for shifts in origin.forms.values():
+                del shifts[number]
+            self.clusters[target].forms = forms
+            self.clusters[target].statements.append(number)
+            self.home[number] = target
+
+    def sink_target(self, number: int, consumers: Mapping[int, Sequence[Edge]]) -> int | None:
+        """The one later loop that reads a statement, if moving there keeps no more bytes between loops."""
+        statements = self.scheduler.graph.statements
+        own = self.home[number]
+        targets = {self.home[edge.consumer] for edge in consumers[number]}
+        if statements[number].pinned or len(targets) != 1 or own in targets or self.clusters[own].dim is None:
+            return None
+        dims = statements[number].dims
+        kept = 0
+        for producer in {edge.producer for edge in self.reads.get(number, ())}:
+            if producer == number:
+                return None
+            stays = all(self.home[edge.consumer] == self.home[producer] for edge in consumers[producer])
+            if stays and statements[producer].dims == dims:
+                kept += statements[producer].weight
+        return targets.pop() if kept <= statements[number].weight else None
+
+    def sunk(self, number: int, target: Cluster, edges: Sequence[Edge]) -> dict[Direction, dict[int, int]]:
+        """The directions, with shifts, in which a statement can run in a loop that reads it."""
+        own = self.clusters[self.home[number]]
+        if target.dim is None or target.dim != own.dim:
+            return {}
+        forms: dict[Direction, dict[int, int]] = {}
+        for direction, shifts in target.forms.items():
+            latest = self.latest(edges, target.dim, direction, shifts)
+            if latest is not None:
+                forms[direction] = shifts | {number: latest}
+        return forms
+
+    def latest(self, edges: Sequence[Edge], dim: str, direction: Direction, shifts: Mapping[int, int]) -> int | None:
+        """The greatest shift for which all consumers still come after; None if there is none."""
+        bounds: list[int] = []
+        for edge in edges:
+            distance = self.scheduler.distances.of(edge.dependence.relation, dim, edge.fixed)
+            if distance is None:
+                continue
+            least = distance.least(direction)
+            if least is None:
+                return None
+            bounds.append(shifts[edge.consumer] + least)
+        return min(bounds, default=0)
