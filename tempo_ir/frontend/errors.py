@@ -1,0 +1,95 @@
+"""Where a line of the user's program is, and the one exception that the front end raises about it."""
+
+from __future__ import annotations
+
+import dis
+import os
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from types import CodeType, FrameType
+
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
+
+_PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position in a source file; lines and columns count from 1. `target` is the variable that the expression is assigned to."""
+
+    file: str
+    line: int
+    column: int
+    target: str | None = None
+
+    def __str__(self) -> str:
+        return f"{shown_path(self.file)}:{self.line}"
+
+    @property
+    def location(self) -> FileLineColLoc:
+        """The place as an xDSL location."""
+        return FileLineColLoc(StringAttr(self.file), IntAttr(self.line), IntAttr(self.column))
+
+
+class ProgramError(Exception):
+    """A program that does not mean anything. The text is `file:line: error: what is wrong and how to mend it`."""
+
+    def __init__(self, message: str, place: Place | None = None):
+        self.message = message
+        self.place = place if place is not None else here()
+        super().__init__(f"{self.place}: error: {message}" if self.place is not None else f"error: {message}")
+
+
+def shown_path(file: str) -> str:
+    """The path as a reader wants it: relative to the working directory where it lies below it."""
+    try:
+        relative = os.path.relpath(file)
+    except ValueError:  # another drive
+        return file
+    return file if relative.startswith("..") else relative
+
+
+def place_of(location: LocationAttr) -> Place | None:
+    """The place that an op's location names, or None for an op without one."""
+    if not isinstance(location, FileLineColLoc):
+        return None
+    return Place(location.filename.data, location.line.data, location.column.data)
+
+
+def here() -> Place | None:
+    """The innermost line outside this package that is running now: the line of the user's program."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_internal(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    code, offset = frame.f_code, frame.f_lasti
+    return Place(code.co_filename, frame.f_lineno, _column(code, offset), _assigned_names(code).get(offset))
+
+
+@lru_cache(maxsize=256)
+def _is_internal(file: str) -> bool:
+    return os.path.abspath(file).startswith(_PACKAGE)
+
+
+@lru_cache(maxsize=4096)
+def _column(code: CodeType, offset: int) -> int:
+    """The column, from 1, of the instruction at byte `offset`."""
+    position = next(islice(code.co_positions(), offset // 2, None), None)
+    column = position[2] if position is not None else None
+    return 1 if column is None else column + 1
+
+
+@lru_cache(maxsize=64)
+def _assigned_names(code: CodeType) -> dict[int, str]:
+    """Byte offset of an instruction, or of its cache -> the variable that the next instruction stores the result in."""
+    instructions = list(dis.get_instructions(code))
+    stores = {"STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL"}
+    names: dict[int, str] = {}
+    for first, second in zip(instructions, instructions[1:], strict=False):
+        if second.opname in stores:
+            names.update(dict.fromkeys(range(first.offset, second.offset), second.argval))
+    return names

@@ -1,0 +1,228 @@
+"""`tp.host`: a Python object, made anew for every call of the program, whose methods are ops with effects.
+
+Calls on one object run in the order of the equivalent nested loops: the calls stand in program order inside a loop over each dim
+that they share. A token per object says so in the graph. For `env.reset(i)` and then `env.step(action)` over (i, t):
+
+    %e0 = sdg.merge {i = 0 : %env, i > 0 : %e2[i - 1, T - 1]} in (i)          before the reset of iteration i
+    %first, %e1 = sdg.host @env::@reset(%i[i]) after %e0[i] in (i)
+    %et = sdg.merge {t = 0 : %e1[i], t > 0 : %e2[i, t - 1]} in (i, t)         before step t
+    %after, %e2 = sdg.host @env::@step(%action[i, t]) after %et[i, t] in (i, t)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from tempo_ir import index as ix
+from tempo_ir.dialects import sdg
+from tempo_ir.frontend import elementwise as el
+from tempo_ir.frontend.description import HostInfo
+from tempo_ir.frontend.dims import Dim, dim_names
+from tempo_ir.frontend.dtypes import DType, Spec
+from tempo_ir.frontend.errors import ProgramError, here
+from tempo_ir.frontend.recording import Recording, current
+from tempo_ir.frontend.tensor import Tensor, record_op
+from tempo_ir.index import Domain, Expr
+
+Returns = Spec | DType | Sequence[Spec | DType] | None
+
+
+class Host:
+    """A host object; `host.method(args, returns=...)` records a call."""
+
+    def __init__(self, recording: Recording, name: str):
+        self._recording = recording
+        self._name = name
+        self._first = recording.add(sdg.HostStateOp(name), here()).results[0]
+        self._first.name_hint = name
+        self._calls: list[sdg.HostOp] = []
+        recording.finishers.append(self._complete)
+
+    def __getattr__(self, method: str) -> Method:
+        if method.startswith("__"):
+            raise AttributeError(method)
+        return Method(self, method)
+
+    def record(self, method: str, arguments: Sequence[Any], returns: Returns, over: Dim | Sequence[Dim]) -> Any:
+        """Append a call; its token is set when the program is complete."""
+        specs = _specs(returns)
+        tensors = [el.as_tensor(argument) for argument in arguments]
+
+        def make(*accesses: sdg.Access, domain: Domain) -> sdg.HostOp:
+            types = [spec.type for spec in specs]
+            return sdg.HostOp(self._name, method, *accesses, after=self._first, returns=types, domain=domain)
+
+        dims = dim_names(over, f"the call of {self._name}.{method}")
+        op = record_op(self._recording, make, tensors, dims, None, {})
+        assert isinstance(op, sdg.HostOp)
+        self._calls.append(op)
+        results = tuple(Tensor(self._recording, value) for value in op.outputs)
+        if returns is None:
+            return None
+        return results[0] if isinstance(returns, Spec | DType) else results
+
+    def _complete(self) -> None:
+        """Order the calls by tokens."""
+        Ordering(self._recording, self._name).sequence(nested(self._calls, 0), (), sdg.Access(self._first))
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method of a host object, which a program calls."""
+
+    host: Host
+    name: str
+
+    def __call__(self, *arguments: Any, returns: Returns = None, over: Dim | Sequence[Dim] = ()) -> Any:
+        """Record a call over the dims that the arguments vary over, and `over`.
+
+        `returns` says what Python gives back: one spec, a tuple of specs, or None for a call without result.
+        """
+        return self.host.record(self.name, arguments, returns, over)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """The calls inside the loop over a dim, in order."""
+
+    dim: str
+    body: list[Loop | sdg.HostOp]
+
+
+def nested(calls: Sequence[sdg.HostOp], depth: int) -> list[Loop | sdg.HostOp]:
+    """Calls in program order as loops: neighbours that share the next dim share its loop."""
+    result: list[Loop | sdg.HostOp] = []
+    group: list[sdg.HostOp] = []
+    for position, call in enumerate(calls):
+        dims = call.domain.dims
+        if len(dims) <= depth:
+            result.append(call)
+            continue
+        group.append(call)
+        following = calls[position + 1].domain.dims if position + 1 < len(calls) else ()
+        if len(following) <= depth or following[depth] != dims[depth]:
+            result.append(Loop(dims[depth], nested(group, depth + 1)))
+            group = []
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """Sets the tokens of calls so that they run in the order of nested loops."""
+
+    recording: Recording
+    name: str
+
+    def sequence(self, items: list[Loop | sdg.HostOp], dims: tuple[str, ...], token: sdg.Access) -> sdg.Access:
+        """Order what stands inside the loops over `dims`; gives the token after it, at their current point."""
+        for item in items:
+            token = self.loop(item, dims, token) if isinstance(item, Loop) else self.call(item, token)
+        return token
+
+    def call(self, op: sdg.HostOp, token: sdg.Access) -> sdg.Access:
+        """One call after `token`; gives its own token at the current point."""
+        op.with_access(len(op.operands) - 1, token.value, token.index)
+        return sdg.Access(op.next_token, symbols(op.domain.dims))
+
+    def loop(self, loop: Loop, outer: tuple[str, ...], token: sdg.Access) -> sdg.Access:
+        """The calls of a loop; gives the token after its last step."""
+        dims = (*outer, loop.dim)
+        merge = sdg.MergeOp(domain=Domain(dims), result_type=sdg.TokenType())
+        self.recording.block.insert_op_before(merge, first_call(loop))
+        merge.location = first_call(loop).location
+        after = self.sequence(loop.body, dims, sdg.Access(merge.result, symbols(dims)))
+        dim, bound = ix.Sym(loop.dim), self.recording.dims[loop.dim]
+        merge.set_cases(
+            [
+                (ix.compare("=", dim, 0), token),
+                (ix.compare(">", dim, 0), at(after, loop.dim, dim - 1)),
+            ]
+        )
+        return at(after, loop.dim, bound - 1)
+
+
+def first_call(item: Loop | sdg.HostOp) -> sdg.HostOp:
+    """The first call inside a loop."""
+    return first_call(item.body[0]) if isinstance(item, Loop) else item
+
+
+def symbols(dims: Sequence[str]) -> tuple[Expr, ...]:
+    """The current point of the dims."""
+    return tuple(ix.Sym(name) for name in dims)
+
+
+def at(token: sdg.Access, dim: str, point: Expr) -> sdg.Access:
+    """The token read at another point of one dim."""
+    return sdg.Access(token.value, ix.substitute(token.index, {dim: point}))
+
+
+def _specs(returns: Returns) -> list[Spec]:
+    listed = [] if returns is None else [returns] if isinstance(returns, Spec | DType) else list(returns)
+    return [spec[()] if isinstance(spec, DType) else spec for spec in listed]
+
+
+def host(make: Callable[[], object], name: str | None = None) -> Host:
+    """A Python object that the program calls; `make` makes a new one for every call of the program.
+
+    Its methods are ops: `obs = env.reset(i, returns=tp.f32[8, 4])`. Arguments arrive as numpy arrays that cannot be written to.
+    """
+    recording = current()
+    chosen = unique(name or _name_of(make), recording)
+    recording.hosts[chosen] = HostInfo(chosen, make, here())
+    return Host(recording, chosen)
+
+
+def unique(name: str, recording: Recording) -> str:
+    """A name that no other host object of the program has."""
+    count = 1
+    chosen = name
+    while chosen in recording.hosts:
+        count += 1
+        chosen = f"{name}_{count}"
+    return chosen
+
+
+def _name_of(make: Callable[[], object]) -> str:
+    """The class that `make` names: `CartPoles`, or the first name in `lambda: CartPoles(envs)`."""
+    name = getattr(make, "__name__", "object")
+    if name == "<lambda>":
+        names = make.__code__.co_names
+        name = names[0] if names else "object"
+    lowered = name.lower()
+    return lowered if SSAValue.is_valid_name(lowered) else "object"
+
+
+class Printer:
+    """The host object behind `tp.log`: one line of `label=value` per call."""
+
+    def __init__(self, labels: Sequence[Sequence[str]]):
+        self._labels = labels
+
+    def __getattr__(self, method: str) -> Callable[..., None]:
+        number = method.removeprefix("line")
+        if not method.startswith("line") or not number.isdigit():
+            raise AttributeError(method)
+        labels = self._labels[int(number)]
+        return lambda *values: print(*(f"{label}={value:g}" if getattr(value, "ndim", 1) == 0 else f"{label}={value}"
+                                       for label, value in zip(labels, values, strict=True)), flush=True)
+
+
+def log(*values: Any, **named: Any) -> None:
+    """Print a line while the program runs: `tp.log(i, loss=loss)` prints `i=3 loss=0.25`, once per point."""
+    recording = current()
+    if recording.log is None:
+        labels: list[list[str]] = []
+        recording.log = (host(lambda: Printer(labels), "log"), labels)
+    printer, labels = recording.log
+    label_of = [str(value) if isinstance(value, Dim) else _label(value, position) for position, value in enumerate(values)]
+    labels.append([*label_of, *named])
+    printer.record(f"line{len(labels) - 1}", [*values, *named.values()], None, ())
+
+
+def _label(value: Any, position: int) -> str:
+    name = value.value.name_hint if isinstance(value, Tensor) else None
+    return name or f"value{position}"

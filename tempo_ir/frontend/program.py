@@ -1,0 +1,167 @@
+"""`@tp.program`: a function that states a program. Calling it with settings records the program."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, Region
+from xdsl.utils.exceptions import VerifyException
+
+from tempo_ir.dialects.sdg import HostOp, InputOp, OutputOp, ParameterOp, ProgramOp
+from tempo_ir.frontend.arguments import Arguments, Result
+from tempo_ir.frontend.description import Array, HostInfo, InputInfo, OutputInfo, StateInfo
+from tempo_ir.frontend.errors import Place, ProgramError, here, place_of
+from tempo_ir.frontend.recording import Recording, recorded
+from tempo_ir.frontend.state import initial
+from tempo_ir.index.expr import Expr
+
+
+class Program:
+    """A recorded program: its sdg module, and what the caller needs to know about arguments and results."""
+
+    def __init__(self, module: ModuleOp, recording: Recording):
+        self.module = module
+        self.name = recording.name
+        self.settings: Mapping[str, object] = recording.settings
+        self.inputs: Mapping[str, InputInfo] = recording.inputs
+        self.outputs: Mapping[str, OutputInfo] = recording.outputs
+        self.states: Mapping[str, StateInfo] = recording.states
+        self.hosts: Mapping[str, HostInfo] = recording.hosts
+        self.dims: Mapping[str, Expr] = recording.dims
+
+    @property
+    def op(self) -> ProgramOp:
+        """The sdg.program op."""
+        (op,) = self.module.body.block.ops
+        assert isinstance(op, ProgramOp)
+        return op
+
+    @property
+    def bounds(self) -> tuple[str, ...]:
+        """The bounds that a call gives, or that are read off its inputs."""
+        return self.op.space.params
+
+    def init(self, seed: int = 0) -> dict[str, Array]:
+        """The first value of every parameter and state, made from the seed."""
+        return {name: initial(info, seed) for name, info in self.states.items()}
+
+    def run(
+        self,
+        target: str = "reference",
+        *,
+        state: Mapping[str, Array] | None = None,
+        seed: int = 0,
+        start: Mapping[str, int] | None = None,
+        **arguments: Any,
+    ) -> Result:
+        """Run without compiling, by the numpy interpreter that defines the language.
+
+        `arguments` are inputs and bounds (bounds are read off the inputs where they can be). Raises ProgramError for arguments
+        that do not fit, each naming the input.
+        """
+        if target != "reference":
+            raise ProgramError(
+                f"run() interprets: for target '{target}', use tempo_ir.compile(program, target='{target}')", here()
+            )
+        from tempo_ir.reference import sdg as reference
+
+        checked = Arguments.of(self, arguments, self.init(seed) if state is None else state)
+        hosts = {name: info.make for name, info in self.hosts.items()}
+        values = reference.run(self.op, checked.arrays, checked.bounds, seed, hosts, start=dict(start or {}))
+        return Result.of(self, checked, values)
+
+    def __str__(self) -> str:
+        return str(self.op)
+
+    def __repr__(self) -> str:
+        return f"<program {self.name} of {len(list(self.op.body.block.ops))} ops>"
+
+
+class ProgramFunction:
+    """A function under `@tp.program`. Its keyword arguments are settings, fixed when the program is recorded."""
+
+    def __init__(self, function: Callable[..., None]):
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.name = function.__name__
+        self.settings: dict[str, object] = {}
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+                raise ProgramError(
+                    f"the program '{self.name}' takes *{parameter.name}: name its settings, each with a default", here()
+                )
+            self.settings[parameter.name] = parameter.default
+
+    def __call__(self, **settings: Any) -> Program:
+        """Record the program. Raises ProgramError where it means nothing, with the user's line."""
+        return build(self, settings)
+
+    def __repr__(self) -> str:
+        return f"<@tp.program {self.name}({', '.join(self.settings)})>"
+
+
+def program(function: Callable[..., None]) -> ProgramFunction:
+    """Make a function a program: called with settings, it records and gives a `Program`."""
+    return ProgramFunction(function)
+
+
+def build(source: ProgramFunction, settings: Mapping[str, Any]) -> Program:
+    """Run the user's function and finish what it left open."""
+    if unknown := [name for name in settings if name not in source.settings]:
+        known = ", ".join(source.settings) or "none"
+        raise ProgramError(
+            f"the program '{source.name}' has no setting '{unknown[0]}'; its settings are {known}", here()
+        )
+    chosen = {**source.settings, **settings}
+    if missing := [name for name, value in chosen.items() if value is inspect.Parameter.empty]:
+        raise ProgramError(f"the program '{source.name}' needs a value for its setting '{missing[0]}'", here())
+    code = source.function.__code__
+    recording = Recording(source.name, chosen)
+    with recorded(recording):
+        for name in chosen:
+            recording.claim("argument", "setting", name)
+        source.function(**chosen)
+        for finish in list(recording.finishers):
+            finish()
+        remove_unused(recording)
+        return Program(finished(recording, Place(code.co_filename, code.co_firstlineno, 1)), recording)
+
+
+def remove_unused(recording: Recording) -> None:
+    """Erase the ops that no output and no host call needs; what the caller gives stays declared."""
+    needed: set[Operation] = set()
+    waiting = [op for op in recording.block.ops if isinstance(op, OutputOp | HostOp | InputOp | ParameterOp)]
+    while waiting:
+        op = waiting.pop()
+        if op in needed:
+            continue
+        needed.add(op)
+        waiting.extend(value.owner for value in op.operands if isinstance(value.owner, Operation))
+    unused = [op for op in recording.block.ops if op not in needed]
+    for op in unused:
+        op.detach()
+        op.drop_all_references()
+    for op in unused:
+        op.erase(drop_references=False)
+
+
+def finished(recording: Recording, place: Place) -> ModuleOp:
+    """The module: domains narrowed to the needed points, preconditions stated, verified."""
+    try:
+        from tempo_ir.dialects.sdg.needed import narrow
+    except ImportError:
+        narrow = lambda op: None
+
+    op = ProgramOp(recording.name, recording.space, Region(recording.block), location=place.location)
+    module = ModuleOp([op])
+    try:
+        narrow(op)
+        module.verify()
+    except VerifyException as error:
+        culprit = getattr(error, "op", op)
+        raise ProgramError(str(error.args[0]), place_of(culprit.location) or place) from None
+    return module
