@@ -1,8 +1,8 @@
 """A lit format that runs `tempo-opt ... | filecheck %s` inside lit's worker, without starting a process.
 
-A RUN line is run here if every stage of its pipe is one of our tools, or filecheck, perhaps after `not`, with no more shell
-than `|` and `2>&1`. A test with any other line goes to lit's own shell, and so does every test with `--param external=1`.
-The two give the same result; this one is twenty times faster, for xDSL is imported once.
+A RUN line is run here if every stage of its pipe is one of our tools, filecheck, cat or echo, perhaps after `not`,
+with no more shell than `|` and `2>&1`. A test with any other line goes to lit's own shell, and so does every test with
+`--param external=1`. The two give the same result; this one is twenty times faster, for xDSL is imported once.
 """
 
 from __future__ import annotations
@@ -33,8 +33,20 @@ def _filecheck(arguments: Sequence[str]) -> int:
     return Matcher.from_opts(parse_argv_options(["filecheck", *arguments])).run()
 
 
+def _cat(arguments: Sequence[str]) -> int:
+    print("".join(Path(argument).read_text() for argument in arguments), end="")
+    return 0
+
+
+def _echo(arguments: Sequence[str]) -> int:
+    print(*arguments)
+    return 0
+
+
 TOOLS: dict[str, Callable[[Sequence[str]], int]] = {
     "FileCheck": _filecheck,
+    "cat": _cat,
+    "echo": _echo,
     "filecheck": _filecheck,
     "tempo-opt": tempo_opt.main,
     "tempo-run": tempo_run.main,
@@ -117,7 +129,7 @@ def run_line(stages: Sequence[Stage]) -> str | None:
 
 
 class InProcessTest(lit.formats.ShTest):
-    """lit's ShTest for `tempo-opt`, `tempo-run` and `filecheck`; REQUIRES, UNSUPPORTED and XFAIL mean what they do there."""
+    """lit's ShTest for `tempo-opt`, `tempo-run` and `filecheck`; REQUIRES and XFAIL mean what they do there."""
 
     def execute(self, test, litConfig):
         if test.config.unsupported or litConfig.noExecute:

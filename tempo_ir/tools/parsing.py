@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from difflib import get_close_matches
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import Operation
-from xdsl.parser import Parser
+from xdsl.ir import AttributeInvT, Operation, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
 
@@ -18,10 +19,26 @@ class LocatedParser(Parser):
     def __init__(self, ctx: Context, text: str, name: str) -> None:
         super().__init__(ctx, text, name)
         self._name = StringAttr(name)
+        self._operation_start = 0
+        self._first_use: dict[str, Span[str]] = {}
         self._line_starts = [0, *(position + 1 for position, character in enumerate(text) if character == "\n")]
 
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        try:
+            return super().parse_module(allow_implicit_module)
+        except ParseError as error:
+            undefined = next(iter(self.forward_ssa_references), None)
+            if undefined is None or not error.msg.startswith("values used but not defined"):
+                raise
+            # xDSL finds this at the end of the input; the user looks for it at the first use
+            raise ParseError(self._first_use[undefined], f"value %{undefined} is used but not defined") from None
+
+    def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
+        self._first_use.setdefault(operand.operand_name, operand.span)
+        return super().resolve_operand(operand, type)
+
     def parse_operation(self) -> Operation:
-        start = self.pos
+        start = self._operation_start = self.pos
         try:
             operation = super().parse_operation()
         except VerifyException as error:
@@ -29,6 +46,22 @@ class LocatedParser(Parser):
         if operation.location == UNKNOWN_LOC:
             operation.location = self._location(start)
         return operation
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if found is not None:
+            return found
+        start = self.lexer.input.content.find(name, self._operation_start)
+        self.raise_error(self._unknown_op(name), start, start + len(name))
+
+    def _unknown_op(self, name: str) -> str:
+        dialect_name = name.partition(".")[0]
+        dialect = self.ctx.get_optional_dialect(dialect_name) if "." in name else None
+        if dialect is None:
+            known = "`tempo-opt --show-dialects` lists the dialects"
+            return f"unknown operation '{name}': no dialect is called '{dialect_name}'; {known}"
+        close = get_close_matches(name, [op.name for op in dialect.operations], n=1)
+        return f"unknown operation '{name}'" + (f"; did you mean '{close[0]}'?" if close else "")
 
     def _first_token(self, start: int) -> Span[str]:
         source = self.lexer.input

@@ -235,9 +235,9 @@ class TempoOptMain(xDSLOptMain):
                 self._run_pass(compiler_pass, module)
                 if self.args.verify_each:
                     self._verify(module, compiler_pass)
-            except Exception:  # whatever it is, it is shown by others; here it gets its dump and its reproducer
+            except Exception as error:  # a mistake or a bug: both are shown elsewhere, after a dump and a reproducer
                 self.dumps.after_failure(compiler_pass, module)
-                self._write_reproducer(original, self.pipeline.passes[: number + 1])
+                self._write_reproducer(original, self.pipeline.passes[: number + 1], error)
                 raise
             self.dumps.after_pass(compiler_pass, module)
         if self.pipeline.passes and not self.args.verify_each:
@@ -282,13 +282,13 @@ class TempoOptMain(xDSLOptMain):
         wanted = self.args.mlir_pass_pipeline_crash_reproducer is not None
         return instrumentation.print_to_string(module, debuginfo=True) if wanted else ""
 
-    def _write_reproducer(self, original: str, until: Sequence[ModulePass]) -> None:
+    def _write_reproducer(self, original: str, until: Sequence[ModulePass], error: Exception) -> None:
         file = self.args.mlir_pass_pipeline_crash_reproducer
         if file is None:
             return
         text = ",".join(str(compiler_pass) for compiler_pass in until)
         instrumentation.write_reproducer(Path(file), original, text, self.args.verify_each)
-        self.report(Diagnostic("note", f"a reproducer is in {file}: tempo-opt --run-reproducer {file}"))
+        error.add_note(f"a reproducer is in {file}: tempo-opt --run-reproducer {file}")
 
     def _pass_list(self) -> str:
         lines: list[str] = []
