@@ -594,8 +594,8 @@ def inverse(access: Map, within: Set) -> list[tuple[Cond, Index]]:
     """Who reads each point of a producer, in pieces: a guard over the producer's dims, and an index.
 
     `access` maps consumer points to producer points (`access_map`); `within` is the producer's domain.
-    For `y[t] = x[t - 1]` on `0 <= s < T` one piece: guard `s < T - 1`, index `[s + 1]`. The guard is `TRUE` where the slices
-    of the index are empty outside of it anyway. No reader is in two pieces; guards of different pieces may overlap.
+    For `y[t] = x[t - 1]` on `0 <= s < T` one piece: guard `s < T - 1`, index `[s + 1]`. The guard is `TRUE` where the
+    slices of the index are empty outside of it anyway. No reader is in two pieces; guards of different pieces may overlap.
 
     Raises:
         Inexact: the readers of a point are no product of ranges with constant steps.
