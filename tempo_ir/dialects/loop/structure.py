@@ -29,7 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.loop.attributes import BufferType
 from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, SpaceAttr
-from tempo_ir.dialects.sdg.base import OpError, raise_at
+from tempo_ir.dialects.sdg.base import OpError
 from tempo_ir.index.domain import Space, parse_space
 from tempo_ir.index.expr import Cond, Expr, Index, Slice, as_expr, free_symbols, index_text
 from tempo_ir.index.parser import parse_cond, parse_expr, parse_name, parse_optional_index
@@ -61,7 +61,9 @@ class LoopOperation(IRDLOperation, ABC):
 
     def emit_error(self, message: str, underlying_error: Exception) -> NoReturn:
         """Raise the error with the op attached as `.op`, so that tools can show the user's line."""
-        raise_at(self, underlying_error)
+        if isinstance(underlying_error, OpError):
+            raise underlying_error
+        raise OpError(message, self) from underlying_error
 
     def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
         """What each part of the op that is an index expression names, with a word for error messages."""
