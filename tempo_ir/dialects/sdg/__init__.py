@@ -79,7 +79,7 @@ from tempo_ir.dialects.sdg.elementwise import (
     UnaryOp,
     XorOp,
 )
-from tempo_ir.dialects.sdg.locations import file_location, location_text, op_text, value_text
+from tempo_ir.dialects.sdg.locations import error_text, file_location, location_text, op_text, value_text
 from tempo_ir.dialects.sdg.reduction import (
     ArgmaxOp,
     ArgminOp,
@@ -297,6 +297,7 @@ __all__ = [
     "XorOp",
     "as_access",
     "domain_of",
+    "error_text",
     "file_location",
     "location_text",
     "op_text",

@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 from tempo_ir.dialects.sdg.attributes import DomainAttr, IndexAttr, SpaceAttr, TokenType
 from tempo_ir.dialects.sdg.directives import DIRECTIVES, EVERYWHERE, NO_INDEX
 from tempo_ir.dialects.sdg.inference import Extents
-from tempo_ir.dialects.sdg.locations import op_text, value_text
+from tempo_ir.dialects.sdg.locations import value_text
 from tempo_ir.dialects.types import Tensor, accessed_type, as_tensor, dtype_name, element, shape_of
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import Cond, Expr, Index, Slice, free_symbols, index_text
@@ -137,7 +137,7 @@ class SdgOp(IRDLOperation, ABC):
         return ()
 
     def emit_error(self, message: str, underlying_error: Exception) -> NoReturn:
-        """Raise the error with `op` set, so that the driver can show the user's line; the note shows the op alone."""
+        """Raise the error with `op` set, so that whoever shows it can tell the line of the user."""
         raise_at(self, underlying_error)
 
     def inferred_types(self, extents: Extents) -> Sequence[Attribute] | None:
@@ -242,7 +242,6 @@ def raise_at(op: Operation, error: Exception) -> NoReturn:
     """Raise `error` about `op`, unless it already tells of another op inside."""
     if not hasattr(error, "op"):
         error.op = op  # pyright: ignore[reportAttributeAccessIssue]
-        error.add_note(f"in {op_text(op)}")
     raise error
 
 

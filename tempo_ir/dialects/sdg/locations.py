@@ -44,3 +44,13 @@ def op_text(op: Operation) -> str:
     named = [value_text(result) for result in op.results if result.name_hint is not None]
     where = location_text(op.location)
     return " ".join([op.name, ", ".join(named)] if named else [op.name]) + (f" ({where})" if where else "")
+
+
+def error_text(error: Exception) -> str:
+    """`model.py:12: sdg.neg %y: operand #0 ...`: an error of a dialect with the op that it is about, if it has one."""
+    op = getattr(error, "op", None)
+    if not isinstance(op, Operation):
+        return str(error)
+    where = location_text(op.location)
+    named = [value_text(result) for result in op.results if result.name_hint is not None]
+    return ": ".join(filter(None, (where, " ".join((op.name, ", ".join(named))).strip(), str(error))))
