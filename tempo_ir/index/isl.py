@@ -595,7 +595,7 @@ def inverse(access: Map, within: Set) -> list[tuple[Cond, Index]]:
 
     `access` maps consumer points to producer points (`access_map`); `within` is the producer's domain.
     For `y[t] = x[t - 1]` on `0 <= s < T` one piece: guard `s < T - 1`, index `[s + 1]`. The guard is `TRUE` where the
-    slices of the index are empty outside of it anyway. No reader is in two pieces; guards of different pieces may overlap.
+    slices of the index are empty outside of it anyway. No reader is in two pieces; guards of two pieces may overlap.
 
     Raises:
         Inexact: the readers of a point are no product of ranges with constant steps.

@@ -38,7 +38,7 @@ from tempo_ir.index.expr import (
 )
 
 Monomial: TypeAlias = tuple[Expr, ...]
-"""A product of atoms, in order of their text; `()` is the constant."""
+"""A product of atoms, in order of their text, extremes last; `()` is the constant."""
 Terms: TypeAlias = dict[Monomial, int]
 """A polynomial: the coefficient of each monomial, none of them zero."""
 
@@ -88,20 +88,35 @@ def _multiplied(left: Terms, right: Terms) -> Terms:
     result: Terms = {}
     for first, first_coefficient in left.items():
         for second, second_coefficient in right.items():
-            monomial = tuple(sorted(first + second, key=str))
+            monomial = tuple(sorted(first + second, key=lambda atom: (isinstance(atom, MinMax), str(atom))))
             result[monomial] = result.get(monomial, 0) + first_coefficient * second_coefficient
     return {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
 
 
 def from_terms(polynomial: Terms) -> Expr:
-    """The expression of a polynomial; a sum with one extreme moves into it: `1 + min(a, b)` is `min(a + 1, b + 1)`."""
+    """The expression of a polynomial; what is added to extremes moves into the first: `1 + min(a, b)` is
+    `min(a + 1, b + 1)`."""
     polynomial = _with_remainders(polynomial)
-    extremes = [(monomial, k) for monomial, k in polynomial.items() if any(isinstance(a, MinMax) for a in monomial)]
-    if len(extremes) == 1:
-        (monomial, coefficient) = extremes[0]
-        if len(monomial) == 1 and (len(polynomial) > 1 or coefficient != 1):
-            return _moved_into_extreme(polynomial, monomial[0], coefficient)
-    return _sum(polynomial)
+    extremes = [monomial for monomial in polynomial if len(monomial) == 1 and isinstance(monomial[0], MinMax)]
+    settled = len(extremes) == len(polynomial) and all(k == 1 for k in polynomial.values())
+    if not extremes or settled:
+        return _sum(polynomial)
+    added = _sum({monomial: k for monomial, k in polynomial.items() if monomial not in extremes})
+    total: Terms = {}
+    for monomial in sorted(extremes, key=_text):
+        total = _added(total, terms(_moved_into_extreme(monomial[0], polynomial[monomial], added)), 1)
+        added = Const(0)
+    return from_terms(total)
+
+
+def _moved_into_extreme(atom: Expr, coefficient: int, added: Expr) -> Expr:
+    assert isinstance(atom, MinMax)
+    flipped: Extreme = "max" if atom.op == "min" else "min"
+    return extreme(atom.op if coefficient > 0 else flipped, tuple(arg * coefficient + added for arg in atom.args))
+
+
+def _text(monomial: Monomial) -> list[str]:
+    return [str(atom) for atom in monomial]
 
 
 def _with_remainders(polynomial: Terms) -> Terms:
@@ -124,18 +139,9 @@ def _scaled(polynomial: Terms, factor: int) -> Terms:
     return {monomial: k * factor for monomial, k in polynomial.items() if factor}
 
 
-def _moved_into_extreme(polynomial: Terms, atom: Expr, coefficient: int) -> Expr:
-    assert isinstance(atom, MinMax)
-    rest = from_terms({monomial: k for monomial, k in polynomial.items() if monomial != (atom,)})
-    flipped: Extreme = "max" if atom.op == "min" else "min"
-    return extreme(atom.op if coefficient > 0 else flipped, tuple(arg * coefficient + rest for arg in atom.args))
-
-
 def _sum(polynomial: Terms) -> Expr:
     constant = polynomial.get((), 0)
-    products = sorted(
-        ((m, k) for m, k in polynomial.items() if m), key=lambda term: (term[1] < 0, [str(atom) for atom in term[0]])
-    )
+    products = sorted(((m, k) for m, k in polynomial.items() if m), key=lambda term: (term[1] < 0, _text(term[0])))
     if not products:
         return Const(constant)
     constant_first = constant > 0 and products[0][1] < 0
