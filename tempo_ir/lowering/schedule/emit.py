@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -30,7 +31,16 @@ from tempo_ir.lowering.schedule.nest import Call, For, If, Nest, NestNode
 from tempo_ir.lowering.schedule.statements import Statements
 
 
-def loop_program(statements: Statements, nest: Nest) -> ProgramOp:
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A loop program, the sdg op that each leaf computes, and the buffer of each value."""
+
+    program: ProgramOp
+    origins: Mapping[Operation, SdgOp]
+    memory: Mapping[SSAValue, SSAValue]
+
+
+def loop_program(statements: Statements, nest: Nest) -> Emitted:
     """The loop program that runs the statements of a program in the order of a nest; every buffer keeps all points."""
     buffers = Buffers(statements)
     builder = LeafBuilder(buffers.of_value, buffers.of_output)
@@ -38,7 +48,7 @@ def loop_program(statements: Statements, nest: Nest) -> ProgramOp:
     body.add_ops(_emit(nest.nodes, nest.groups, statements.ops, builder))
     program = ProgramOp(statements.program.sym_name.data, statements.program.space, Region(body))
     program.location = statements.program.location
-    return program
+    return Emitted(program, builder.origins, buffers.of_value)
 
 
 class Buffers:

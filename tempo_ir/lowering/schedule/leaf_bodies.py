@@ -49,10 +49,14 @@ COPIES = (MergeOp, OutputOp, StopGradientOp)
 
 @dataclass(frozen=True, slots=True)
 class LeafBuilder:
-    """Makes the leaves of sdg ops; the memory of every value, and of every output that copies one, is known."""
+    """
+    Makes the leaves of sdg ops. `buffers` holds the memory of every value, `copies` that of every output that copies one;
+    `origins` remembers the op of each leaf.
+    """
 
     buffers: Mapping[SSAValue, SSAValue]
     copies: Mapping[OutputOp, SSAValue]
+    origins: dict[Operation, SdgOp] = field(default_factory=dict[Operation, SdgOp])
 
     def leaf(self, op: SdgOp, point: Sequence[Expr]) -> Operation | None:
         """The work of an op at a point of its domain, given over the loop iterators; None for the order of tokens."""
@@ -77,6 +81,7 @@ class LeafBuilder:
             results = body.add(op, operands, body.bindings).results
         leaf = ComputeOp(body.reads, self._writes(op, body.bindings, point), body.finish(results), _at(op, point))
         leaf.location = op.location
+        self.origins[leaf] = op
         return leaf
 
     def _host(self, op: SdgHostOp, point: Sequence[Expr]) -> HostOp:
@@ -84,6 +89,7 @@ class LeafBuilder:
         reads = [_buffer_access(self.buffers, access, bindings) for access in op.accesses[:-1]]
         call = HostOp(op.callee, reads, self._writes(op, bindings, point), _at(op, point))
         call.location = op.location
+        self.origins[call] = op
         return call
 
     def _writes(self, op: SdgOp, bindings: Bindings, point: Sequence[Expr]) -> list[BufferAccess]:

@@ -1,0 +1,415 @@
+# pyright: basic
+"""
+Proof that a loop program computes an sdg program: on every compile, with no code in common with the scheduler.
+
+It is given the two programs and the claim which op each leaf computes, and reads iteration domains and order back from the
+loop ops. It proves, for all sizes that the program admits:
+
+- each leaf reads and writes what its op does at the point that it states, of a merge the first case that holds there;
+- each point of each op's domain runs exactly once;
+- each point that an op reads has run before.
+
+Questions are asked once per pattern of loops, point and index, so that the equal layers of a network cost one question.
+Translation validation after Pnueli, Siegel and Singerman (1998); lexicographic order of instances as in Feautrier (1992).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import PassFailedException
+
+from tempo_ir.dialects.loop import AccessOperation, ForOp, IfOp
+from tempo_ir.dialects.loop import HostOp as LoopHostOp
+from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
+from tempo_ir.dialects.sdg import (
+    Access,
+    ArangeOp,
+    ConstantOp,
+    HostOp,
+    HostStateOp,
+    IndexOp,
+    InputOp,
+    MergeOp,
+    OutputOp,
+    ParameterOp,
+    ProgramOp,
+    SdgOp,
+    TokenType,
+    op_text,
+)
+from tempo_ir.index.domain import Domain, Space
+from tempo_ir.index.expr import TRUE, Cond, Expr, Index, Slice, Sym, compare, conj, negate, substitute
+from tempo_ir.index.isl import (
+    DIM,
+    Map,
+    Set,
+    access_map,
+    condition_set,
+    counterexample,
+    domain_set,
+    params_set,
+    pw_aff,
+)
+
+SOURCES = (InputOp, ParameterOp, HostStateOp)
+FORMULAS = (ConstantOp, IndexOp, ArangeOp)
+
+
+class IllegalScheduleError(PassFailedException):
+    """A loop program that does not compute what it should: a fault of the compiler. `op` is the sdg op concerned."""
+
+    def __init__(self, message: str, op: SdgOp):
+        super().__init__(f"internal error, illegal schedule: {message}")
+        self.op = op
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Which sdg op each leaf of a loop program is said to compute, and in which buffer each value is said to be."""
+
+    source: ProgramOp
+    origins: Mapping[Operation, SdgOp]
+    memory: Mapping[SSAValue, SSAValue]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The loops round a leaf, outermost first, and the conjunction of the guards."""
+
+    loops: tuple[ForOp, ...]
+    guard: Cond
+
+    @property
+    def iterators(self) -> tuple[str, ...]:
+        """The names of the loops' iterators."""
+        return tuple(loop.iterator for loop in self.loops)
+
+    def holds(self) -> Cond:
+        """What holds of the iterators when the leaf runs."""
+        return conj(*(condition for loop in self.loops for condition in _range(loop)), self.guard)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A leaf with its frame, the point that it states, and its place: the position in each enclosing block."""
+
+    leaf: AccessOperation
+    op: SdgOp
+    frame: Frame
+    place: tuple[int, ...]
+
+    @property
+    def point(self) -> tuple[Expr, ...]:
+        """The point of the op's domain, over the iterators."""
+        return tuple(value for _, value in self.leaf.point)
+
+    @property
+    def pattern(self) -> tuple[Frame, tuple[Expr, ...]]:
+        """What decides which points run when, but for the place."""
+        return self.frame, self.point
+
+
+def check_schedule(program: LoopProgramOp, claim: Claim) -> None:
+    """
+    Prove that a loop program runs every op of its source at every point, once, after what it reads.
+
+    Raises IllegalScheduleError with the op and a point where that is not so.
+    """
+    checker = _Checker(claim.source.space, claim)
+    instances: dict[SdgOp, list[Instance]] = {}
+    for instance in _instances(program.body.block, claim, Frame((), TRUE), ()):
+        instances.setdefault(instance.op, []).append(instance)
+        checker.check_accesses(instance)
+    for op in claim.source.body.block.ops:
+        if isinstance(op, SdgOp) and op in instances:
+            checker.check_once(op, instances[op])
+        elif isinstance(op, SdgOp) and _must_run(op, claim):
+            raise IllegalScheduleError(f"{op_text(op)} never runs", op)
+    for op, consumers in instances.items():
+        for dependence in _dependences(op):
+            for producer in instances.get(dependence.producer, ()):
+                for consumer in consumers:
+                    checker.check_order(dependence, consumer, producer)
+
+
+def _range(loop: ForOp) -> tuple[Cond, ...]:
+    iterator = Sym(loop.iterator)
+    inside = compare("<=", loop.lower, iterator), compare("<", iterator, loop.upper)
+    if loop.step == 1:
+        return inside
+    first = loop.upper - 1 if loop.down else loop.lower
+    return *inside, compare("=", (iterator - first) % loop.step, 0)
+
+
+def _instances(block: Block, claim: Claim, frame: Frame, place: tuple[int, ...]) -> Iterator[Instance]:
+    """The leaves of a block in the order of the program."""
+    for position, op in enumerate(block.ops):
+        here = (*place, position)
+        if isinstance(op, ForOp):
+            yield from _instances(op.body.block, claim, Frame((*frame.loops, op), frame.guard), here)
+        elif isinstance(op, IfOp):
+            then = Frame(frame.loops, conj(frame.guard, op.condition))
+            yield from _instances(op.then.block, claim, then, (*here, 0))
+            if op.otherwise is not None:
+                otherwise = Frame(frame.loops, conj(frame.guard, negate(op.condition)))
+                yield from _instances(op.otherwise.block, claim, otherwise, (*here, 1))
+        elif isinstance(op, AccessOperation):
+            yield Instance(op, claim.origins[op], frame, here)
+
+
+def _must_run(op: SdgOp, claim: Claim) -> bool:
+    """Whether an op has work of its own: no source, no order of tokens, and not computed by its readers or in place."""
+    if isinstance(op, OutputOp):
+        value = op.accesses[0].value
+        return claim.memory.get(value) is None or op.key.data not in _output_keys(claim.memory[value])
+    if isinstance(op, SOURCES) or isinstance(op, MergeOp) and isinstance(op.result.type, TokenType):
+        return False
+    return not isinstance(op, FORMULAS) or op.results[0] in claim.memory
+
+
+def _output_keys(buffer: SSAValue) -> tuple[str, ...]:
+    owner = buffer.owner
+    key = getattr(owner, "key", None)
+    return () if key is None else (key.data,)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A read: the points of `producer` at `index`, from the points of `consumer` where `guard` holds."""
+
+    consumer: Domain
+    guard: Cond
+    index: Index
+    producer: Domain
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """What an op needs of another; more than one step where only the order of tokens lies between."""
+
+    producer: SdgOp
+    steps: tuple[Step, ...]
+
+
+def _dependences(op: SdgOp) -> Iterator[Dependence]:
+    for access, step in _steps(op):
+        producer = access.value.owner
+        if not isinstance(producer, SdgOp) or _is_formula(access, op):
+            continue
+        yield from _through_tokens(producer, (step,), frozenset())
+
+
+def _through_tokens(op: SdgOp, steps: tuple[Step, ...], passed: frozenset[SdgOp]) -> Iterator[Dependence]:
+    """The op itself, or what is behind it where it only selects a token."""
+    if not isinstance(op, MergeOp) or not isinstance(op.result.type, TokenType):
+        yield Dependence(op, steps)
+        return
+    if op in passed:
+        raise IllegalScheduleError(f"the order of calls goes round {op_text(op)} without a call: it has no proof", op)
+    for access, step in _steps(op):
+        producer = access.value.owner
+        if isinstance(producer, SdgOp):
+            yield from _through_tokens(producer, (*steps, step), passed | {op})
+
+
+def _steps(op: SdgOp) -> Iterator[tuple[Access, Step]]:
+    """The reads of an op; of a merge each where no earlier case holds."""
+    conds = op.conds if isinstance(op, MergeOp) else (TRUE,) * len(op.accesses)
+    earlier: list[Cond] = []
+    for access, cond in zip(op.accesses, conds, strict=True):
+        producer = access.value.owner
+        if isinstance(producer, SdgOp):
+            guard = conj(cond, *(negate(other) for other in earlier))
+            yield access, Step(op.domain, guard, access.index, producer.domain)
+        earlier.append(cond)
+
+
+def _is_formula(access: Access, reader: SdgOp) -> bool:
+    """Whether a reader computes what it reads itself."""
+    slices = any(isinstance(entry, Slice) for entry in access.index)
+    return isinstance(access.value.owner, FORMULAS) and not slices and not isinstance(reader, HostOp)
+
+
+@dataclass
+class _Checker:
+    """The questions of one program; `answers` remembers those that were asked."""
+
+    space: Space
+    claim: Claim
+    answers: dict[object, Set | None] = field(default_factory=dict)
+    maps: dict[object, Map] = field(default_factory=dict)
+
+    def check_accesses(self, instance: Instance) -> None:
+        """The leaf works on the rows that its op names at the point."""
+        leaf, op = instance.leaf, instance.op
+        if tuple(name for name, _ in leaf.point) != op.domain.dims:
+            raise IllegalScheduleError(f"a leaf of {op_text(op)} does not state its point", op)
+        bindings = dict(leaf.point)
+        self._check_writes(instance)
+        reads = [(read.buffer, read.index) for read in leaf.reads]
+        if isinstance(op, HostOp):
+            called = isinstance(leaf, LoopHostOp) and leaf.method == op.callee
+            if not called or reads != [self._row(access, bindings) for access in op.accesses[:-1]]:
+                raise IllegalScheduleError(f"{op_text(op)} is called with other arguments", op)
+            return
+        if not isinstance(op, MergeOp):
+            expected = {self._row(access, bindings) for access in op.accesses if not _is_formula(access, op)}
+            if set(reads) != expected:
+                raise IllegalScheduleError(f"a leaf of {op_text(op)} reads other rows", op)
+            return
+        self._check_case(instance, op, bindings, set(reads))
+
+    def _check_writes(self, instance: Instance) -> None:
+        leaf, op = instance.leaf, instance.op
+        writes = [(write.buffer, write.index) for write in leaf.writes]
+        if isinstance(op, OutputOp):
+            right = len(writes) == 1 and _output_keys(writes[0][0]) == (op.key.data,) and writes[0][1] == instance.point
+        else:
+            results = [result for result in op.results if not isinstance(result.type, TokenType)]
+            right = writes == [(self.claim.memory[result], instance.point) for result in results]
+        if not right:
+            raise IllegalScheduleError(f"a leaf of {op_text(op)} writes other rows", op)
+
+    def _check_case(self, instance: Instance, op: MergeOp, bindings: Mapping[str, Expr], reads: set[object]) -> None:
+        """The case that the leaf copies is the first that holds wherever the leaf runs."""
+        chosen: list[Cond] = []
+        for access, step in _steps_of_cases(op):
+            expected = set() if _is_formula(access, op) else {self._row(access, bindings)}
+            if expected == reads and _same_formula(access, instance.leaf, bindings):
+                chosen.append(substitute(step, bindings))
+        key = ("case", instance.frame, tuple(chosen))
+        if key not in self.answers:
+            outside = conj(instance.frame.holds(), *(negate(cond) for cond in chosen))
+            self.answers[key] = self._points(instance.frame.iterators, outside)
+        self._refuse(self.answers[key], f"{op_text(op)} takes the wrong case", op)
+
+    def _row(self, access: Access, bindings: Mapping[str, Expr]) -> tuple[SSAValue, Index]:
+        return self.claim.memory[access.value], substitute(access.index, bindings)
+
+    def check_once(self, op: SdgOp, instances: Sequence[Instance]) -> None:
+        """The leaves of an op together run each point of its domain once."""
+        key = ("once", op.domain, tuple(instance.pattern for instance in instances))
+        if key not in self.answers:
+            self.answers[key] = self._not_once(op.domain, instances)
+        self._refuse(self.answers[key], f"{op_text(op)} does not run exactly once", op)
+
+    def _not_once(self, domain: Domain, instances: Sequence[Instance]) -> Set | None:
+        """Points that run twice, never, or outside of the domain; None if there are none."""
+        wanted = domain_set(self.space, domain)
+        seen = wanted.subtract(wanted)
+        for instance in instances:
+            runs = self.runs(instance)
+            if not runs.is_injective():
+                return runs.range()
+            points = runs.range()
+            if not seen.is_disjoint(points):
+                return seen.intersect(points)
+            seen = seen.union(points)
+        wrong = wanted.subtract(seen).union(seen.subtract(wanted))
+        return None if wrong.is_empty() else wrong
+
+    def check_order(self, dependence: Dependence, consumer: Instance, producer: Instance) -> None:
+        """Every point that is read has run before its reader."""
+        common = _common(consumer.frame.loops, producer.frame.loops)
+        first = producer.place < consumer.place
+        key = ("order", dependence.steps, consumer.pattern, producer.pattern, common, first)
+        if key not in self.answers:
+            self.answers[key] = self._late(dependence, consumer, producer, common, first)
+        if self.answers[key] is not None:
+            producer_text = op_text(producer.op)
+            self._refuse(
+                self.answers[key], f"{op_text(consumer.op)} runs before {producer_text}, which it reads", consumer.op
+            )
+
+    def _late(
+        self, dependence: Dependence, consumer: Instance, producer: Instance, common: int, first: bool
+    ) -> Set | None:
+        """Points of the consumer that read what has not run; None if there are none."""
+        reads = self.reads(dependence.steps)
+        times = [self.runs(i).reverse().apply_range(self.time(i, common)) for i in (consumer, producer)]
+        pairs = reads.apply_domain(times[0]).apply_range(times[1])
+        space = pairs.get_space().domain()
+        order = Map.lex_lt(space) if first else Map.lex_le(space)
+        late = pairs.intersect(order).intersect_params(params_set(self.space))
+        if late.is_empty():
+            return None
+        return reads.intersect(times[0].apply_range(late).apply_range(times[1].reverse())).domain()
+
+    def runs(self, instance: Instance) -> Map:
+        """The point that runs in each iteration of the loops round a leaf: `{ [i, t] -> [i, t - 1] : ... }`."""
+        key = ("runs", *instance.pattern)
+        if key not in self.maps:
+            iterators = instance.frame.iterators
+            held = self._points(iterators, instance.frame.holds())
+            self.maps[key] = self._function(iterators, instance.point).intersect_domain(held)
+        return self.maps[key]
+
+    def time(self, instance: Instance, common: int) -> Map:
+        """How iterations of the outer loops follow each other: `{ [i, t] -> [i, -t] }` for `t` downwards."""
+        loops = instance.frame.loops
+        key = ("time", loops, common)
+        if key not in self.maps:
+            values = [-Sym(loop.iterator) if loop.down else Sym(loop.iterator) for loop in loops[:common]]
+            self.maps[key] = self._function(instance.frame.iterators, values)
+        return self.maps[key]
+
+    def reads(self, steps: tuple[Step, ...]) -> Map:
+        """From each point of a consumer to the points that it reads, through all steps."""
+        if steps not in self.maps:
+            whole: Map | None = None
+            for step in steps:
+                inside = Domain(step.consumer.dims, step.consumer.ranges, conj(step.consumer.where, step.guard))
+                read = access_map(self.space, inside, step.index, step.producer)
+                read = read.intersect_range(domain_set(self.space, step.producer))
+                whole = read if whole is None else whole.apply_range(read)
+            self.maps[steps] = whole
+        return self.maps[steps]
+
+    def _function(self, names: Sequence[str], values: Sequence[Expr]) -> Map:
+        """`{ [names] -> [values] }`."""
+        whole = Map.from_domain(condition_set(self.space, names, TRUE))
+        for value in values:
+            whole = whole.flat_range_product(Map.from_pw_aff(pw_aff(self.space, names, value)))
+        return whole
+
+    def _points(self, names: Sequence[str], held: Cond) -> Set:
+        return condition_set(self.space, names, held).intersect_params(params_set(self.space))
+
+    def _refuse(self, points: Set | None, message: str, op: SdgOp) -> None:
+        if points is not None and not points.is_empty():
+            raise IllegalScheduleError(f"{message}: {counterexample(points)}", op)
+
+
+def _steps_of_cases(op: MergeOp) -> Iterator[tuple[Access, Cond]]:
+    """Each case with the condition that it is the first to hold."""
+    earlier: list[Cond] = []
+    for access, cond in zip(op.accesses, op.conds, strict=True):
+        yield access, conj(cond, *(negate(other) for other in earlier))
+        earlier.append(cond)
+
+
+def _same_formula(access: Access, leaf: AccessOperation, bindings: Mapping[str, Expr]) -> bool:
+    """Whether a leaf that copies a formula has the formula of the case in its body."""
+    formula = access.value.owner
+    if not isinstance(formula, FORMULAS):
+        return True
+    body = leaf.regions[0].block.first_op
+    if type(body) is not type(formula):
+        return False
+    if isinstance(formula, ConstantOp):
+        return body.value == formula.value
+    here = dict(zip(formula.domain.dims, substitute(access.index, bindings), strict=True))
+    if isinstance(formula, IndexOp):
+        return body.expression == substitute(formula.expression, here)
+    return body.range == substitute(formula.range, here)
+
+
+def _common(left: Sequence[ForOp], right: Sequence[ForOp]) -> int:
+    """How many of the outermost loops are the same."""
+    count = 0
+    while count < min(len(left), len(right)) and left[count] is right[count]:
+        count += 1
+    return count
