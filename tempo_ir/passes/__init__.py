@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tempo_ir.lazy import lazy
+
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
-# a row is `"sdg-cse": lazy("tempo_ir.passes.sdg_cse:SdgCsePass")` (tempo_ir.lazy)
 PassFactory = Callable[[], "type[ModulePass]"]
 
 
 def get_all_passes() -> dict[str, PassFactory]:
     """Every pass of this package by name, in alphabetical order. The lowerings are passes too: `tempo_ir.lowering`."""
-    return {}
+    return {
+        "sdg-autodiff": lazy("tempo_ir.passes.sdg_autodiff:SdgAutodiffPass"),
+    }

@@ -51,8 +51,8 @@ def narrowed(domain: Domain, accesses: Sequence[Access], symbols: frozenset[str]
     """The part of `domain` over which an op with these operands varies.
 
     Dims that no operand reads at its current point, and no property uses (`symbols`), are dropped: `%w[i]` alone, in
-    `(i, t)`, needs `(i)`. Every dim stays where an operand is read elsewhere than at the current point, or where a range
-    or condition ties a dim that would go to one that stays, since then a read might leave its source.
+    `(i, t)`, needs `(i)`. Every dim stays where an operand is read elsewhere than at the current point, or where a
+    range or condition ties a dim that would go to one that stays, since then a read might leave its source.
     """
     dims = set(domain.dims)
     used = dims & symbols
@@ -136,9 +136,13 @@ class GraphBuilder:
 
     def number(self, value: float, element_type: Attribute) -> Access:
         """A scalar constant; the same number is made once."""
-        key = (repr(value), element_type)
+        return self.constant(value, element_type, ())
+
+    def constant(self, value: float, element_type: Attribute, shape: Shape) -> Access:
+        """A number at every element of a shape over the bounds alone; the same constant is made once."""
+        key = (repr(value), tensor(element_type, shape))
         if key not in self.constants:
-            self.constants[key] = self.insert(ConstantOp(value, tensor(element_type)))
+            self.constants[key] = self.insert(ConstantOp(value, tensor(element_type, shape)))
         return self.constants[key]
 
     def number_like(self, value: float, other: Access) -> Access:

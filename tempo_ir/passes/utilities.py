@@ -55,9 +55,9 @@ def replace_with_access(op: SdgOp, access: Access, rewriter: PatternRewriter | N
     Before: `%a = sdg.add %x[t - 1], %zero in (t: 1 to T)` and a use `%a[t + 3]`; after: the use is `%x[t + 2]`.
 
     Every use composes its index with the new one. Nothing changes, and the answer is False, where a use cannot be
-    composed (a slice through `t floordiv 2`), where the types differ, where `op` reads its own result, where a use names
-    the whole value (`sdg.grad`), or where the read is not known to be inside the domain of its source: it is known
-    when `op` itself, not being a merge, makes it at every point. `rewriter` is the one of the running pattern, if any.
+    composed (a slice through `t floordiv 2`), where the types differ, where `op` reads its own result, where a use
+    names the whole value (`sdg.grad`), or where the read is not known to be inside the domain of its source: it is
+    known when `op` itself, not being a merge, makes it at every point. `rewriter` is that of the running pattern.
     """
     if access not in op.accesses or isinstance(op, MergeOp):
         return False
@@ -65,7 +65,7 @@ def replace_with_access(op: SdgOp, access: Access, rewriter: PatternRewriter | N
 
 
 def replace_proved(op: SdgOp, access: Access, rewriter: PatternRewriter | None = None) -> bool:
-    """`replace_with_access` where the caller knows the read to be inside the domain of its source at every point of `op`."""
+    """`replace_with_access` where the caller knows that the read stays inside the domain of its source."""
     result = op.results[0]
     if access.value is result or access.type != result.type:
         return False

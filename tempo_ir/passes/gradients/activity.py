@@ -1,4 +1,4 @@
-"""What carries a gradient: the values between the leaves of a gradient and its loss, in the order of the reverse pass."""
+"""What carries a gradient: the values between the leaves and the loss, in the order of the reverse pass."""
 
 from __future__ import annotations
 
@@ -9,7 +9,17 @@ from graphlib import TopologicalSorter
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.sdg import AccessOp, GradOp, HostOp, MergeOp, SdgOp, StopGradientOp, TokenType, op_text, value_text
+from tempo_ir.dialects.sdg import (
+    AccessOp,
+    GradOp,
+    HostOp,
+    MergeOp,
+    SdgOp,
+    StopGradientOp,
+    TokenType,
+    op_text,
+    value_text,
+)
 from tempo_ir.dialects.types import element, is_float
 from tempo_ir.passes.graphs import is_cyclic, reachable, shortest_path, strongly_connected
 
@@ -27,6 +37,7 @@ class Problem:
     cut: frozenset[Operation] = frozenset()
     leaves: frozenset[SSAValue] = frozenset()
     active: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    positions: dict[Operation, int] = field(default_factory=dict[Operation, int])
 
     def find_active(self) -> None:
         """Fill `active`: what some wrt reaches and what reaches the loss, through differentiable operands."""
@@ -60,12 +71,22 @@ class Problem:
 
     def active_uses(self, value: SSAValue) -> Iterator[tuple[AccessOp, int]]:
         """The uses of a value through which the loss depends on it, as op and operand number."""
-        for use in sorted_uses(value):
+        for use in self.sorted_uses(value):
             op = use.operation
             if op in self.cut or not isinstance(op, AccessOp) or not is_smooth(op, value):
                 continue
             if any(result in self.active and result not in self.leaves for result in op.results):
                 yield op, use.index
+
+    def sorted_uses(self, value: SSAValue) -> list[Use]:
+        """The uses of a value in the order of the program text, whatever the order of the use list."""
+        uses = list(value.uses)
+        if len(uses) < 2:
+            return uses
+        block = uses[0].operation.parent
+        if not self.positions and block is not None:
+            self.positions.update({op: number for number, op in enumerate(block.ops)})
+        return sorted(uses, key=lambda use: (self.positions.get(use.operation, 0), use.index))
 
     def components(self) -> list[list[SSAValue]]:
         """The active values in the order of the reverse pass, those that depend on each other together."""
@@ -105,16 +126,6 @@ def is_smooth(op: Operation, operand: SSAValue) -> bool:
     return isinstance(op, SdgOp) and not isinstance(op, StopGradientOp) and carries_gradient(operand)
 
 
-def sorted_uses(value: SSAValue) -> list[Use]:
-    """The uses of a value in the order in which the program makes them, whatever the order of the use list."""
-    uses = list(value.uses)
-    if len(uses) < 2:
-        return uses
-    block = uses[0].operation.parent
-    positions = {} if block is None else {op: n for n, op in enumerate(block.ops)}
-    return sorted(uses, key=lambda use: (positions.get(use.operation, 0), use.index))
-
-
 def refuse_hosts(problem: Problem) -> None:
     """Raise PassFailedException, by name, where a gradient would have to flow through a host function."""
     reached = reachable(problem.wrt, problem.dependents)
@@ -122,7 +133,7 @@ def refuse_hosts(problem: Problem) -> None:
     for value in reached:
         for use in value.uses:
             op = use.operation
-            if isinstance(op, HostOp) and not isinstance(value.type, TokenType) and any(r in needed for r in op.results):
+            if isinstance(op, HostOp) and carries_gradient(value) and any(result in needed for result in op.results):
                 raise PassFailedException(
                     f"the gradient of {value_text(problem.loss)} would flow through the host function "
                     f"@{op.object}::@{op.method}, by its argument {value_text(value)}, and a host function has no "
@@ -135,7 +146,7 @@ def _needs(problem: Problem, value: SSAValue) -> Iterator[SSAValue]:
     yield from problem.dependencies(value)
     op = value.owner
     if isinstance(op, HostOp):
-        yield from (operand for operand in op.operands if carries_gradient(operand) or isinstance(operand.type, TokenType))
+        yield from (v for v in op.operands if carries_gradient(v) or isinstance(v.type, TokenType))
     elif isinstance(op, MergeOp) and isinstance(value.type, TokenType):
         yield from op.operands
 

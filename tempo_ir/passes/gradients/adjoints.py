@@ -1,0 +1,99 @@
+"""Adjoints: the gradient of the loss by a value, at the points where there is one, as the sum of its contributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from tempo_ir.dialects.sdg import Access, MergeOp
+from tempo_ir.dialects.types import Shape, element, shape_of
+from tempo_ir.index import TRUE, Cond, Domain, Space, conj, disj, negate
+from tempo_ir.passes.building import GraphBuilder, symbols_of
+from tempo_ir.passes.gradients.inverse_reads import Contribution
+
+
+@dataclass(frozen=True)
+class Adjoint:
+    """The gradient of the loss by a value: `access`, over the dims of the value, at the points of `domain`.
+
+    At the value's other points the gradient is zero. The shape broadcasts to that of the value. Where `mask` is given
+    and false, the gradient is zero whatever lies downstream.
+    """
+
+    access: Access
+    domain: Domain
+    mask: Access | None = None
+
+
+def combined(build: GraphBuilder, space: Space, domain: Domain, terms: Sequence[Contribution]) -> Adjoint:
+    """The sum of one term or more of the adjoint of a value over `domain`.
+
+    Where each term has a condition, the adjoint exists at the points of their union only. Before: terms `%a[t + 1]`
+    where `t < T - 1`, and `%b[t]` everywhere; after: `%b[t] + merge {t < T - 1 : %a[t + 1], t >= T - 1 : 0}`.
+    """
+    points, wheres = _support(space, domain, [term.where for term in terms])
+    build = build.at(points)
+    total: Access | None = None
+    for term, where in zip(terms, wheres, strict=True):
+        access = term.access if where == TRUE else guarded(build, where, term.access)
+        total = access if total is None else build.add(total, access)
+    masks = {term.mask for term in terms}
+    assert total is not None
+    return Adjoint(total, points, masks.pop() if len(masks) == 1 else None)
+
+
+def _support(space: Space, domain: Domain, wheres: Sequence[Cond]) -> tuple[Domain, list[Cond]]:
+    """The points where some condition holds, and each condition as it stands there, `TRUE` where it always holds."""
+    if all(where == TRUE for where in wheres):
+        return domain, list(wheres)
+    from tempo_ir.index import isl
+
+    points = domain
+    if TRUE not in wheres:
+        some = Domain(domain.dims, domain.ranges, conj(domain.where, disj(*wheres)))
+        points = normal_form(some, space)
+    return points, [TRUE if isl.prove(where, space, points) else where for where in wheres]
+
+
+def normal_form(domain: Domain, space: Space) -> Domain:
+    """The same points, as ranges where they are ranges."""
+    from tempo_ir.index import isl
+
+    try:
+        return isl.set_to_domain(isl.domain_set(space, domain), domain.dims, space)
+    except isl.Inexact:
+        return domain
+
+
+def guarded(build: GraphBuilder, where: Cond, access: Access) -> Access:
+    """`access` where the condition holds, zeros elsewhere in the domain of `build`."""
+    zeros = zeros_like(build, access)
+    return build.insert(MergeOp((where, access), (negate(where), zeros), domain=build.domain))
+
+
+def zeros_like(build: GraphBuilder, access: Access) -> Access:
+    """Zeros of the type that is read."""
+    return zeros(build, shape_of(access.tensor), access)
+
+
+def zeros(build: GraphBuilder, shape: Shape, like: Access) -> Access:
+    """Zeros of a shape, with the element type of `like`."""
+    dims = symbols_of(shape) & set(build.domain.dims)
+    if dims:
+        return build.broadcast(build.number_like(0.0, like), shape)
+    return build.constant(0.0, element(like.type), shape)
+
+
+def completed(build: GraphBuilder, space: Space, adjoint: Adjoint, result_type: Attribute, domain: Domain) -> Access:
+    """The adjoint at every point of `domain` and in the full shape of `result_type`."""
+    from tempo_ir.index import isl
+
+    shape = shape_of(result_type)
+    access = build.at(adjoint.domain).broadcast(adjoint.access, shape)
+    inside = adjoint.domain.condition(space)
+    if isl.prove(inside, space, domain):
+        return access
+    where = isl.condition(isl.domain_set(space, adjoint.domain), isl.domain_set(space, domain))
+    return guarded(build.at(domain), where, access)

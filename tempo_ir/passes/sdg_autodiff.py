@@ -1,0 +1,139 @@
+"""sdg-autodiff: gradients become ops of the program.
+
+Before:
+
+    %h = sdg.tanh %a[i, t] in (i, t) : (!h) -> !h          // %a = %x + %s @ %w, %s[t] = %h[t - 1]
+    %loss = sdg.mean %d2[i, t] axes [0, 1] in (i, t) : (!h) -> !s
+    %dw = sdg.grad %loss wrt %w in (i) : (!s, !w) -> !w
+
+After:
+
+    %gn = sdg.merge {t < T - 1 : %gs[i, t + 1], t >= T - 1 : %zero} in (i, t) : (!h, !h) -> !h
+    %gh = sdg.add %gd[i, t], %gn[i, t] in (i, t) : (!h, !h) -> !h
+    %ga = sdg.mul %gh[i, t], %u[i, t] in (i, t) : (!h, !h) -> !h
+    %gs = sdg.contract "bn,kn->bk" %ga[i, t], %w[i] in (i, t) : (!h, !w) -> !h
+    %gw = sdg.contract "bk,bn->kn" %s[i, t], %ga[i, t] in (i, t) : (!h, !h) -> !w
+    %dw = sdg.sum %gw[i, 0:T] axes [0] in (i) : (!w) -> !w
+
+The loss is summed over its domain. A read contributes at every point that it reads, found by inverting the access with
+isl; a merge carries gradients case by case, which is backpropagation through time. Nothing flows through the
+definition of what is differentiated by, through `sdg.stop_gradient`, through integers, or through other gradients of
+the same loss. Gradients of gradients: the inner one is expanded first.
+
+It does not apply, with an error by name, where the loss does not depend on `wrt`, where a host function lies between,
+where the readers of a point are no ranges, and where two gradients need each other.
+
+The reverse pass over an op graph is Griewank and Walther, Evaluating Derivatives (2008), chapter 3; the adjoint of an
+access by the inverse of its map is Silvestre et al., Tempo (2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from tempo_ir.dialects.sdg import GradOp, ProgramOp, op_text, value_text
+from tempo_ir.dialects.types import element
+from tempo_ir.passes.building import GraphBuilder
+from tempo_ir.passes.gradients.activity import Problem, path_text, pending_gradients, refuse_hosts
+from tempo_ir.passes.gradients.adjoints import Adjoint, completed
+from tempo_ir.passes.gradients.expansion import Expansion, read_for_all, substitute_read
+from tempo_ir.passes.remarks import count
+from tempo_ir.passes.utilities import programs
+
+
+@dataclass(frozen=True)
+class SdgAutodiffPass(ModulePass):
+    """Expand every `sdg.grad` into ops of the program."""
+
+    name = "sdg-autodiff"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for program in programs(op):
+            while gradients := [op for op in program.body.block.ops if isinstance(op, GradOp)]:
+                group = _next_group(gradients)
+                _expand(program, group)
+                count(self, "gradients", len(group))
+
+
+def _next_group(gradients: Sequence[GradOp]) -> list[GradOp]:
+    """The gradients of a loss that depends on no gradient of another loss; PassFailedException where all do."""
+    groups: dict[SSAValue, list[GradOp]] = {}
+    for gradient in gradients:
+        groups.setdefault(gradient.loss, []).append(gradient)
+    waiting: list[tuple[Problem, GradOp]] = []
+    for group in groups.values():
+        problem = _problem(group, frozenset())
+        pending = pending_gradients(problem)
+        if not pending:
+            return group
+        waiting.append((problem, pending[0]))
+    problem, other = waiting[0]
+    start = next(value for value in problem.wrt if problem.path(value, other.result) is not None)
+    path = [*(problem.path(start, other.result) or ()), *(problem.path(other.result, problem.loss) or (problem.loss,))]
+    raise PassFailedException(
+        f"the gradients of {value_text(problem.loss)} and of {value_text(other.loss)} need each other: "
+        f"{path_text(dict.fromkeys(path))}; put stop_gradient on that path, round the update that uses a gradient"
+    )
+
+
+def _problem(group: Sequence[GradOp], leaves: frozenset[SSAValue]) -> Problem:
+    loss = group[0].loss
+    same_loss = frozenset(use.operation for use in loss.uses if isinstance(use.operation, GradOp))
+    problem = Problem(loss, tuple(dict.fromkeys(op.wrt for op in group)), same_loss, leaves)
+    problem.find_active()
+    return problem
+
+
+def _expand(program: ProgramOp, group: Sequence[GradOp]) -> None:
+    """Expand the gradients of one loss: together, except by values that depend on themselves, which are leaves."""
+    problem = _problem(group, frozenset())
+    recurrent = {v for c in problem.components() if problem.is_recurrent(c) for v in c}
+    refuse_hosts(problem)
+    together = [op for op in group if op.wrt not in recurrent]
+    alone = [op for op in group if op.wrt in recurrent]
+    if together:
+        _expand_by(program, together, _problem(together, frozenset()))
+    for gradient in alone:
+        _expand_by(program, [gradient], _problem([gradient], frozenset([gradient.wrt])))
+
+
+def _expand_by(program: ProgramOp, group: Sequence[GradOp], problem: Problem) -> None:
+    for gradient in group:
+        _check_reached(gradient, problem)
+    build = GraphBuilder(group[0], group[0].domain, group[0].location)
+    expansion = Expansion(problem, build, program.space)
+    expansion.run()
+    for gradient in group:
+        _replace(gradient, expansion, build)
+
+
+def _check_reached(gradient: GradOp, problem: Problem) -> None:
+    if gradient.wrt in problem.active:
+        return
+    raise PassFailedException(
+        f"{op_text(gradient)}: {value_text(gradient.loss)} does not depend on {value_text(gradient.wrt)} by "
+        "floating-point operations, so it has no gradient; differentiate by something that it uses, or say allow_unused "
+        "for zeros"
+    )
+
+
+def _replace(gradient: GradOp, expansion: Expansion, build: GraphBuilder) -> None:
+    """Put the adjoint of `wrt`, at every point and in its full shape, where the gradient is used."""
+    wrt, domain = gradient.wrt, gradient.domain
+    adjoint = expansion.adjoints.get(wrt)
+    if adjoint is None:
+        adjoint = Adjoint(build.number(0.0, element(wrt.type)), domain)
+    build = build.at(domain, gradient.location)
+    access = completed(build, expansion.space, adjoint, wrt.type, domain)
+    access = read_for_all(gradient, access, build)
+    name = gradient.result.name_hint
+    if name is not None and access.value.owner is not wrt.owner:
+        access.value.name_hint = name
+    substitute_read(gradient, access)
