@@ -124,8 +124,8 @@ def _with_remainders(polynomial: Terms) -> Terms:
     for monomial, coefficient in polynomial.items():
         match monomial:
             case (Binary("//" | "%" as op, dividend, Const(divisor) as by),) if divisor > 0:
-                whole: Terms = {(Binary("//", dividend, by),): divisor}
-                parts = _added(whole, {(Binary("%", dividend, by),): 1}, 1)
+                whole = _scaled(terms(combine("//", dividend, by)), divisor)
+                parts = _added(whole, terms(combine("%", dividend, by)), 1)
                 times = coefficient // divisor if op == "//" else coefficient
                 shorter = _added(polynomial, _scaled(_added(parts, terms(dividend), -1), times), -1)
                 if len(shorter) < len(polynomial):
@@ -158,10 +158,12 @@ def _sum(polynomial: Terms) -> Expr:
 
 
 def _product(coefficient: int, monomial: Monomial) -> Expr:
-    result = monomial[0] if coefficient == 1 else Binary("*", Const(coefficient), monomial[0])
+    # A number before an extreme would move into it when the text is read, so that it goes behind a product of extremes.
+    number_last = len(monomial) > 1 and isinstance(monomial[0], MinMax)
+    result = monomial[0] if coefficient == 1 or number_last else Binary("*", Const(coefficient), monomial[0])
     for atom in monomial[1:]:
         result = Binary("*", result, atom)
-    return result
+    return Binary("*", result, Const(coefficient)) if number_last and coefficient != 1 else result
 
 
 # Quotients, remainders and extremes
