@@ -166,7 +166,7 @@ def decode(identifier: str) -> Expr:
     return Sym(name) if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", name) else parser.expr(name)
 
 
-class _Writer:
+class Writer:
     """Writes expressions and conditions as isl text, and collects the parameters that they use."""
 
     def __init__(self, dims: Iterable[str], params: Iterable[str]) -> None:
@@ -234,7 +234,7 @@ class _Writer:
         return " and ".join(f"{name} >= 0" for name in sorted(held)) or "true"
 
 
-def _tuple(name: str, dims: Iterable[str]) -> str:
+def tuple_text(name: str, dims: Iterable[str]) -> str:
     return f"{name}[{', '.join(dims)}]"
 
 
@@ -243,7 +243,7 @@ def _tuple(name: str, dims: Iterable[str]) -> str:
 
 def params_set(space: Space) -> Set:
     """The admissible bounds: none negative, and the program's `where`."""
-    writer = _Writer((), space.params)
+    writer = Writer((), space.params)
     held = writer.cond(space.where)
     return read_set(writer.declared(f": {held} and {writer.natural()}"))
 
@@ -254,17 +254,17 @@ def domain_set(space: Space, domain: Domain, tuple_name: str = "") -> Set:
     Raises:
         NotAffine: a bound or condition multiplies dims.
     """
-    writer = _Writer(domain.dims, space.params)
+    writer = Writer(domain.dims, space.params)
     held = writer.cond(domain.condition(space))
     dims = [encode(dim) for dim in domain.dims]
-    return read_set(writer.declared(f"{_tuple(tuple_name, dims)} : {held} and {writer.natural()}"))
+    return read_set(writer.declared(f"{tuple_text(tuple_name, dims)} : {held} and {writer.natural()}"))
 
 
 def condition_set(space: Space, dims: Sequence[str], cond: Cond, tuple_name: str = "") -> Set:
     """The points over `dims`, whether or not in any domain, at which a condition holds."""
-    writer = _Writer(dims, space.params)
+    writer = Writer(dims, space.params)
     held = writer.cond(cond)
-    return read_set(writer.declared(f"{_tuple(tuple_name, [encode(dim) for dim in dims])} : {held}"))
+    return read_set(writer.declared(f"{tuple_text(tuple_name, [encode(dim) for dim in dims])} : {held}"))
 
 
 def access_map(
@@ -288,19 +288,19 @@ def access_map(
             f"the index [{', '.join(map(str, index))}] has {len(index)} entries, "
             f"the value read varies over ({', '.join(producer.dims)})"
         )
-    writer = _Writer(consumer.dims, space.params)
+    writer = Writer(consumer.dims, space.params)
     held = [writer.cond(consumer.condition(space))]
     outputs = [f"{encode(dim)}'" for dim in producer.dims]
-    held += [_entry_text(writer, entry, output) for entry, output in zip(index, outputs, strict=True)]
-    source = _tuple(consumer_name, [encode(dim) for dim in consumer.dims])
-    body = f"{source} -> {_tuple(producer_name, outputs)} : {' and '.join(held)} and {writer.natural()}"
+    held += [entry_text(writer, entry, output) for entry, output in zip(index, outputs, strict=True)]
+    source = tuple_text(consumer_name, [encode(dim) for dim in consumer.dims])
+    body = f"{source} -> {tuple_text(producer_name, outputs)} : {' and '.join(held)} and {writer.natural()}"
     relation = read_map(writer.declared(body))
     for position, dim in enumerate(producer.dims):
         relation = relation.set_dim_name(DIM.out, position, encode(dim))
     return relation
 
 
-def _entry_text(writer: _Writer, entry: Entry, output: str) -> str:
+def entry_text(writer: Writer, entry: Entry, output: str) -> str:
     if not isinstance(entry, Slice):
         return f"{output} = {writer.expr(entry)}"
     start, stop = writer.expr(entry.start), writer.expr(entry.stop)
@@ -310,8 +310,8 @@ def _entry_text(writer: _Writer, entry: Entry, output: str) -> str:
 
 def pw_aff(space: Space, dims: Sequence[str], value: Expr) -> PwAff:
     """An expression as isl's piecewise affine function of `dims`. Raises NotAffine."""
-    writer = _Writer(dims, space.params)
-    body = f"{_tuple('', [encode(dim) for dim in dims])} -> [({writer.expr(value)})]"
+    writer = Writer(dims, space.params)
+    body = f"{tuple_text('', [encode(dim) for dim in dims])} -> [({writer.expr(value)})]"
     text = writer.declared(body)
     return _memoised(("function", text), lambda: PwAff.read_from_str(context(), text))
 
@@ -329,13 +329,13 @@ def prove(cond: Cond, space: Space, domain: Domain | None = None) -> bool:
 
 def _prove(cond: Cond, space: Space, domain: Domain | None) -> bool:
     dims = domain.dims if domain else ()
-    writer = _Writer(dims, space.params)
+    writer = Writer(dims, space.params)
     try:
         held = writer.cond((domain or Domain()).condition(space))
         fails = writer.cond(negate(cond))
     except NotAffine:
         return False
-    body = f"{_tuple('', map(encode, dims))} : ({held}) and ({fails}) and {writer.natural()}"
+    body = f"{tuple_text('', map(encode, dims))} : ({held}) and ({fails}) and {writer.natural()}"
     return read_set(writer.declared(body)).is_empty()
 
 
@@ -356,7 +356,7 @@ def smallest_point(points: Set) -> dict[str, int] | None:
         return None
     params = points.dim(DIM.param)
     flat = points.reset_tuple_id().move_dims(DIM.set, 0, DIM.param, 0, params) if params else points
-    names = _set_dims(flat)
+    names = dim_names(flat)
     bounded = all(flat.dim_has_lower_bound(DIM.set, position) for position in range(len(names)))
     point = (flat.lexmin() if bounded else flat).sample_point()
     values = [point.get_coordinate_val(DIM.set, position).to_python() for position in range(len(names))]
@@ -368,7 +368,7 @@ def counterexample(points: Set) -> str | None:
     point = smallest_point(points)
     if point is None:
         return None
-    dims = _set_dims(points)
+    dims = dim_names(points)
     inside = ", ".join(f"{name} = {point[name]}" for name in dims)
     bounds = ", ".join(f"{name} = {value}" for name, value in point.items() if name not in dims)
     return f"{inside} ({bounds})" if inside and bounds else inside or bounds or "any point"
@@ -417,16 +417,12 @@ def expression(function: PwAff, within: Set | None = None) -> Expr:
         Inexact: no such combination of the pieces equals the function.
     """
     domain = function.domain() if within is None else function.domain().intersect(within)
-    values = [_narrowed(function.gist(domain))] if within is not None else []
-    for candidates in [*values, [value for _, value in pieces(function)]]:
-        for candidate in _combinations(candidates):
+    narrowed = [function.gist(domain)] if within is not None else []
+    for version in [*narrowed, function]:
+        for candidate in _combinations([value for _, value in pieces(version)]):
             if _same_function(candidate, function, domain):
                 return candidate
     raise Inexact(f"no single expression equals {function}")
-
-
-def _narrowed(function: PwAff) -> list[Expr]:
-    return [value for _, value in pieces(function)]
 
 
 def _combinations(values: Sequence[Expr]) -> Iterable[Expr]:
@@ -447,9 +443,9 @@ def _combinations(values: Sequence[Expr]) -> Iterable[Expr]:
 
 
 def _same_function(candidate: Expr, function: PwAff, domain: Set) -> bool:
-    dims = _set_dims(domain)
-    writer = _Writer(dims, ())
-    text = f"{_tuple('', [encode(dim) for dim in dims])} -> [({writer.expr(candidate)})]"
+    dims = dim_names(domain)
+    writer = Writer(dims, ())
+    text = f"{tuple_text('', [encode(dim) for dim in dims])} -> [({writer.expr(candidate)})]"
     rebuilt = PwAff.read_from_str(context(), writer.declared(text))
     return domain.reset_tuple_id().is_subset(rebuilt.eq_set(_anonymous(function)))
 
@@ -458,7 +454,7 @@ def _anonymous(function: PwAff) -> PwAff:
     return function.reset_tuple_id(DIM.in_)
 
 
-def _set_dims(points: Set) -> list[str]:
+def dim_names(points: Set) -> list[str]:
     """The names of the dims of a set."""
     return [str(_name(points, DIM.set, position)) for position in range(points.dim(DIM.set))]
 
@@ -483,7 +479,7 @@ def condition(points: Set, context_set: Set | None = None) -> Cond:
 
 
 def _basic_condition(basic: islpy.BasicSet) -> Cond:
-    dims = _set_dims(Set.from_basic_set(basic))
+    dims = dim_names(Set.from_basic_set(basic))
     held = [_constraint(constraint, dims) for constraint in basic.get_constraints()]
     return conj(*sorted(held, key=lambda cond: str(cond)))
 
@@ -585,113 +581,3 @@ def _extreme_value(value: Expr, space: Space, domain: Domain, which: str) -> Exp
         raise Inexact(f"`{value}` has no {which}imum: the domain {domain} is empty for all bounds")
     relation = Map.from_range(values)
     return expression(relation.dim_min(0) if which == "min" else relation.dim_max(0))
-
-
-# Inverse accesses
-
-
-def inverse(access: Map, within: Set) -> list[tuple[Cond, Index]]:
-    """Who reads each point of a producer, in pieces: a guard over the producer's dims, and an index.
-
-    `access` maps consumer points to producer points (`access_map`); `within` is the producer's domain.
-    For `y[t] = x[t - 1]` on `0 <= s < T` one piece: guard `s < T - 1`, index `[s + 1]`. The guard is `TRUE` where the
-    slices of the index are empty outside of it anyway. No reader is in two pieces; guards of two pieces may overlap.
-
-    Raises:
-        Inexact: the readers of a point are no product of ranges with constant steps.
-    """
-    relation = access.intersect_range(_renamed(within, access)).reverse().coalesce()
-    if relation.is_empty():
-        return []
-    whole = _piece(relation, within)
-    if whole is not None:
-        return [whole]
-    basic_maps = [Map.from_basic_map(basic) for basic in relation.make_disjoint().coalesce().get_basic_maps()]
-    cells = _cells([basic.domain() for basic in basic_maps])
-    for parts in ([relation.intersect_domain(cell).coalesce() for cell in cells], basic_maps):
-        found = _pieces(parts, within)
-        if found is not None:
-            return found
-    raise Inexact(f"the points that read each point are no ranges: {relation}")
-
-
-def _pieces(parts: Sequence[Map], within: Set) -> list[tuple[Cond, Index]] | None:
-    """The pieces of disjoint relations, joined where two are one piece; None where one is no piece."""
-    joined: list[tuple[Map, tuple[Cond, Index]]] = []
-    for part in parts:
-        piece = _piece(part, within)
-        if piece is None:
-            return None
-        for position, (other, _) in enumerate(joined):
-            union = other.union(part).coalesce()
-            both = _piece(union, within)
-            if both is not None:
-                joined[position] = (union, both)
-                break
-        else:
-            joined.append((part, piece))
-    return [piece for _, piece in joined]
-
-
-def _renamed(points: Set, access: Map) -> Set:
-    """`points` with the tuple name that the range of `access` has."""
-    points = points.reset_tuple_id()
-    return points.set_tuple_name(access.get_tuple_name(DIM.out)) if access.has_tuple_id(DIM.out) else points
-
-
-def _cells(domains: Sequence[Set]) -> list[Set]:
-    """The coarsest disjoint sets of which every given set is a union."""
-    cells: list[Set] = []
-    for domain in domains:
-        rest = domain
-        split: list[Set] = []
-        for cell in cells:
-            split += [cell.intersect(domain), cell.subtract(domain)]
-            rest = rest.subtract(cell)
-        cells = [cell.coalesce() for cell in [*split, rest] if not cell.is_empty()]
-    return cells
-
-
-def _piece(relation: Map, within: Set) -> tuple[Cond, Index] | None:
-    """Guard and index of a relation from a producer's points to boxes of readers; None where they are no boxes."""
-    domain = relation.domain()
-    index: list[Entry] = []
-    try:
-        for position in range(relation.dim(DIM.out)):
-            index.append(_entry(relation, position))
-    except Inexact:
-        return None
-    names = _set_dims(domain)
-    entries = tuple(index)
-    box = _box(relation, names, entries)
-    everywhere = box.intersect_domain(_renamed_like(within, domain))
-    if everywhere.is_equal(relation):
-        return TRUE, entries
-    if not box.intersect_domain(domain).is_equal(relation):
-        return None
-    return condition(domain.reset_tuple_id(), within.reset_tuple_id()), entries
-
-
-def _renamed_like(points: Set, other: Set) -> Set:
-    points = points.reset_tuple_id()
-    return points.set_tuple_name(other.get_tuple_name()) if other.has_tuple_id() else points
-
-
-def _entry(relation: Map, position: int) -> Entry:
-    first, last = relation.dim_min(position), relation.dim_max(position)
-    start, end = expression(first, relation.domain()), expression(last, relation.domain())
-    if start == end:
-        return start
-    step = relation.get_range_stride_info(position).get_stride().to_python()
-    return Slice(start, end + 1, step)
-
-
-def _box(relation: Map, names: Sequence[str], index: Index) -> Map:
-    """The relation from any point to the box that an index describes, in the space of `relation`."""
-    writer = _Writer(names, ())
-    outputs = [f"{encode(str(position))}_'" for position in range(len(index))]
-    outputs = [f"o{output}" for output in outputs]
-    held = " and ".join(_entry_text(writer, entry, output) for entry, output in zip(index, outputs, strict=True))
-    source = _tuple(relation.get_tuple_name(DIM.in_) if relation.has_tuple_id(DIM.in_) else "", map(encode, names))
-    target = _tuple(relation.get_tuple_name(DIM.out) if relation.has_tuple_id(DIM.out) else "", outputs)
-    return Map.read_from_str(context(), writer.declared(f"{source} -> {target} : {held or 'true'}"))

@@ -159,9 +159,10 @@ def _sum(polynomial: Terms) -> Expr:
 
 def _product(coefficient: int, monomial: Monomial) -> Expr:
     # A number before an extreme would move into it when the text is read, so that it goes behind a product of extremes.
-    number_last = len(monomial) > 1 and isinstance(monomial[0], MinMax)
-    result = monomial[0] if coefficient == 1 or number_last else Binary("*", Const(coefficient), monomial[0])
-    for atom in monomial[1:]:
+    first, *others = monomial
+    number_last = bool(others) and isinstance(first, MinMax)
+    result = first if coefficient == 1 or number_last else Binary("*", Const(coefficient), first)
+    for atom in others:
         result = Binary("*", result, atom)
     return Binary("*", result, Const(coefficient)) if number_last and coefficient != 1 else result
 

@@ -78,10 +78,11 @@ def _inverse(space: Space, consumer: Domain, read: Access, producer: Domain) -> 
     if read.index == current and consumer == producer:
         return [(TRUE, current)]
     from tempo_ir.index import isl
+    from tempo_ir.index.inverse import inverse
 
     try:
         access = isl.access_map(space, consumer, read.index, producer)
-        return isl.inverse(access, isl.domain_set(space, producer))
+        return inverse(access, isl.domain_set(space, producer))
     except IndexExpressionError as error:
         raise PassFailedException(
             f"no gradient through the read {value_text(read.value)}{index_text(read.index)} in {consumer}: {error}; "
