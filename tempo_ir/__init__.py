@@ -12,22 +12,55 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# public name -> module that defines it
-_EXPORTS = MappingProxyType(
+# module -> the public names that it defines
+_PUBLIC = MappingProxyType(
     {
-        "Executable": "tempo_ir.runtime",
-        "compile": "tempo_ir.runtime",
+        "tempo_ir.runtime": "Executable compile",
+        "tempo_ir.frontend.cases": "tensor",
+        "tempo_ir.frontend.contractions": "einsum matmul",
+        "tempo_ir.frontend.declarations": "input output",
+        "tempo_ir.frontend.dims": "Dim dim dims",
+        "tempo_ir.frontend.dtypes": "DType Spec bf16 f16 f32 f64 i8 i16 i32 i64 u8",
+        "tempo_ir.frontend.elementwise": (
+            "abs cast ceil clip cos equal erf exp floor gelu ln logical_and logical_not logical_or "
+            "maximum minimum not_equal relu round rsqrt sigmoid sign silu sin softplus sqrt "
+            "stop_gradient tanh where"
+        ),
+        "tempo_ir.frontend.errors": "ProgramError",
+        "tempo_ir.frontend.gradients": "grad",
+        "tempo_ir.frontend.host": "host log",
+        "tempo_ir.frontend.program": "Program load_program program",
+        "tempo_ir.frontend.reductions": (
+            "all any argmax argmin cross_entropy cumprod cumsum entropy layer_norm log_prob log_softmax "
+            "logsumexp max mean min prod rms_norm select_last softmax std sum var"
+        ),
+        "tempo_ir.frontend.shapes": (
+            "arange argsort broadcast_to concat expand_dims flatten full one_hot ones pad reshape "
+            "reverse scatter_add sort split squeeze stack take transpose unstack zeros"
+        ),
+        "tempo_ir.frontend.state": "State parameter state",
+        "tempo_ir.frontend.tensor": "Tensor",
+        "tempo_ir.frontend.trees": "record",
     }
 )
 
+# public name -> where it is, `module:name`
+_EXPORTS = MappingProxyType(
+    {name: f"{module}:{name}" for module, names in _PUBLIC.items() for name in names.split()}
+    | {"bool": "tempo_ir.frontend.dtypes:bool_", "print": "tempo_ir.frontend.host:log", "pi": "math:pi"}
+)
+
 # public name -> submodule that it stands for
-_SUBMODULES: MappingProxyType[str, str] = MappingProxyType({})
+_SUBMODULES: MappingProxyType[str, str] = MappingProxyType(
+    {name: f"tempo_ir.frontend.{name}" for name in ("llm", "nn", "optim", "random", "rl")}
+)
 
 
 def __getattr__(name: str) -> Any:
     """Import the public name `name` from the module that defines it, and keep it for the next use."""
     if name in _EXPORTS:
-        value = getattr(import_module(_EXPORTS[name]), name)
+        module, _, attribute = _EXPORTS[name].partition(":")
+        value = getattr(import_module(module), attribute)
     elif name in _SUBMODULES:
         value = import_module(_SUBMODULES[name])
     else:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xdsl.ir import SSAValue
 
 from tempo_ir import index as ix
 from tempo_ir.dialects import sdg
@@ -48,9 +47,8 @@ class DefinedTensor(Tensor):
 
     def __init__(self, recording: Recording, label: str, wanted: Spec, over: tuple[str, ...]):
         merge = sdg.MergeOp(domain=Domain(over), result_type=wanted.type)
-        recording.add(merge, here())
+        recording.add(merge, here(), label)
         super().__init__(recording, merge.result)
-        self.value.name_hint = label if SSAValue.is_valid_name(label) else None
         self.label = label
         self.wanted = wanted
         self.over = over

@@ -13,6 +13,8 @@ from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.frontend.shapes import reshape_to, shape_text
 from tempo_ir.frontend.tensor import Tensor, Value, record
 
+_LETTERS = "b" + string.ascii_letters.replace("b", "")
+
 
 def contract(spec: str, *operands: Tensor) -> Tensor:
     """One sdg.contract of operands of one type."""
@@ -47,7 +49,7 @@ def einsum(spec: str, *values: Value) -> Tensor:
 
 def _without_ellipsis(spec: str, terms: Sequence[str], operands: Sequence[Tensor]) -> tuple[list[str], str]:
     """The terms with `...` spelt out in free letters, aligned right, and all these letters."""
-    free = [letter for letter in string.ascii_uppercase if letter not in spec]
+    free = [letter for letter in _LETTERS if letter not in spec]
     ranks = [operand.ndim - len(term.replace("...", "")) for term, operand in zip(terms, operands, strict=True)]
     spread = "".join(free[: max((rank for rank, term in zip(ranks, terms, strict=True) if "..." in term), default=0)])
     return [
@@ -77,7 +79,7 @@ def matmul(a: Value, b: Value) -> Tensor:
 
 
 def _free_letters(count: int) -> str:
-    return "".join(letter for letter in string.ascii_lowercase if letter not in "bkn")[:count]
+    return "".join(letter for letter in _LETTERS if letter not in "bkn")[:count]
 
 
 def _batched(operand: Tensor, other: Tensor, letters: str) -> tuple[Tensor, str]:

@@ -22,8 +22,7 @@ def input(name: str, spec: Spec, over: Dim | Sequence[Dim] = ()) -> Tensor:
     recording = current()
     recording.claim("argument", "input", name)
     dims = dim_names(over, f"input '{name}'")
-    op = recording.add(sdg.InputOp(name, spec.type, domain=Domain(dims)), here())
-    op.results[0].name_hint = name
+    op = recording.add(sdg.InputOp(name, spec.type, domain=Domain(dims)), here(), name)
     recording.inputs[name] = InputInfo(name, spec, dims, here())
     return Tensor(recording, op.results[0])
 

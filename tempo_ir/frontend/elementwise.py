@@ -39,6 +39,7 @@ def checked_value(value: object) -> Value:
     raise ProgramError(
         f"expected a tensor, a dim, a number or a numpy array, got {type(value).__name__}"
         + (": tp.stack joins the elements of a list" if isinstance(value, list | tuple) else "")
+        + (": tp.log prints a line, the natural logarithm is tp.ln" if value is None else "")
     )
 
 
@@ -63,8 +64,7 @@ def constant(value: Scalar, dtype: DType, shape: Sequence[int] = ()) -> Tensor:
     if key not in recording.constants:
         result_type = types.tensor(dtype.element, list(shape))
         op = sdg.ConstantOp(number, result_type=result_type)
-        recording.constants[key] = recording.add(op).results[0]
-        recording.constants[key].name_hint = None
+        recording.constants[key] = recording.add(op, name="").results[0]
     return Tensor(recording, recording.constants[key])
 
 
@@ -89,7 +89,7 @@ def array_constant(array: np.ndarray[Any, Any]) -> Tensor:
     if key not in recording.constants:
         result_type = types.tensor(dtype.element, list(array.shape))
         dense = DenseIntOrFPElementsAttr.from_list(result_type, array.reshape(-1).tolist())
-        recording.constants[key] = recording.add(sdg.ConstantOp(dense, result_type=result_type)).results[0]
+        recording.constants[key] = recording.add(sdg.ConstantOp(dense, result_type=result_type), name="").results[0]
     return Tensor(recording, recording.constants[key])
 
 
@@ -251,7 +251,7 @@ def exp(x: Value) -> Tensor:
     return _unary(sdg.ExpOp, x, f32)
 
 
-def log(x: Value) -> Tensor:
+def ln(x: Value) -> Tensor:
     """The natural logarithm."""
     return _unary(sdg.LogOp, x, f32)
 
@@ -336,7 +336,7 @@ def gelu(x: Value) -> Tensor:
 def softplus(x: Value) -> Tensor:
     """`log(1 + exp(x))` without overflow."""
     operand = as_tensor(x)
-    return add(maximum(operand, 0), log(add(exp(negative(abs(operand))), 1.0)))
+    return add(maximum(operand, 0), ln(add(exp(negative(abs(operand))), 1.0)))
 
 
 # ------------------------------------------------------------------------------------------- comparison and logic

@@ -37,8 +37,7 @@ class Host:
     def __init__(self, recording: Recording, name: str):
         self._recording = recording
         self._name = name
-        self._first = recording.add(sdg.HostStateOp(name), here()).results[0]
-        self._first.name_hint = name
+        self._first = recording.add(sdg.HostStateOp(name), here(), name).results[0]
         self._calls: list[sdg.HostOp] = []
         recording.finishers.append(self._complete)
 

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tempo_ir.dialects import sdg
 from tempo_ir.frontend import elementwise as el
 from tempo_ir.frontend import reductions
-from tempo_ir.frontend.dims import Dim, expression
+from tempo_ir.frontend.dims import Dim
 from tempo_ir.frontend.dtypes import DType, f64
 from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.frontend.gradients import grad
-from tempo_ir.frontend.recording import Recording
 from tempo_ir.frontend.state import State, state
-from tempo_ir.frontend.tensor import Tensor, record
+from tempo_ir.frontend.tensor import Tensor
 from tempo_ir.frontend.trees import leaves
 from tempo_ir import index as ix
 
@@ -92,15 +90,26 @@ class Adam(Optimiser):
         mean, power = moment("adam.m", parameter), moment("adam.v", parameter)
         mean.next = first * mean + (1 - first) * gradient
         power.next = second * power + (1 - second) * (gradient * gradient)
-        count = step_number(parameter)
-        rate = as_f64(self.learning_rate) / (1.0 - first**count)
-        root = el.sqrt(1.0 - second**count)
-        denominator = el.sqrt(power.next) / el.cast(root, parameter.dtype) + self.eps
+        rate, root = self.corrections(parameter)
+        step = mean.next / (el.sqrt(power.next) / root + self.eps)
+        kept: Tensor = parameter
         if self.weight_decay:
-            parameter_decayed = parameter * (1.0 - typed(self.learning_rate, parameter.dtype) * self.weight_decay)
-        else:
-            parameter_decayed = parameter
-        return parameter_decayed - el.cast(rate, parameter.dtype) * (mean.next / denominator)
+            kept = parameter * (1.0 - typed(self.learning_rate, parameter.dtype) * self.weight_decay)
+        return kept - rate * step
+
+    def corrections(self, parameter: State) -> tuple[Tensor, Tensor]:
+        """The learning rate over the first correction, and the root of the second; equal ones are recorded once."""
+        recording, (first, second) = parameter.recording, self.betas
+        rate = self.learning_rate
+        rate_key = ("tensor", id(rate.value), rate.index) if isinstance(rate, Tensor) else str(rate)
+        key = ("adam", rate_key, self.betas, parameter.steps, parameter.dtype)
+        if (*key, "rate") not in recording.constants:
+            count = step_number(parameter)
+            scaled = el.cast(rate, f64) / (1.0 - first**count)
+            root = el.sqrt(1.0 - second**count)
+            recording.constants[(*key, "rate")] = el.cast(scaled, parameter.dtype).value
+            recording.constants[(*key, "root")] = el.cast(root, parameter.dtype).value
+        return Tensor(recording, recording.constants[(*key, "rate")]), Tensor(recording, recording.constants[(*key, "root")])
 
 
 def states_in(parameters: Any) -> list[State]:
@@ -127,24 +136,10 @@ def moment(prefix: str, parameter: State) -> State:
 
 def step_number(parameter: State) -> Tensor:
     """How many steps there are up to and including this one, as an f64 scalar over the steps of the parameter."""
-    recording = parameter.recording
     position: ix.Expr = ix.Const(0)
     for name in parameter.steps:
-        position = position * recording.dims[name] + ix.Sym(name)
-    return shared(recording, ("step", parameter.steps), Dim(position + 1))
-
-
-def shared(recording: Recording, key: tuple[object, ...], value: Dim) -> Tensor:
-    """The f64 value of an index expression, recorded once per program."""
-    if key not in recording.constants:
-        number = record(sdg.IndexOp, over=ix.free_symbols(value.expr), expression=expression(value))
-        recording.constants[key] = el.cast(number, f64).value
-    return Tensor(recording, recording.constants[key])
-
-
-def as_f64(rate: Rate) -> Tensor:
-    """A learning rate as an f64 scalar."""
-    return el.cast(rate, f64)
+        position = position * parameter.recording.dims[name] + ix.Sym(name)
+    return el.cast(Dim(position + 1), f64)
 
 
 def typed(rate: Rate, dtype: DType) -> Tensor | float:

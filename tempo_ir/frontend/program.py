@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import functools
+import importlib.util
 import inspect
+import sys
 from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -165,3 +170,46 @@ def finished(recording: Recording, place: Place) -> ModuleOp:
         culprit = getattr(error, "op", op)
         raise ProgramError(str(error.args[0]), place_of(culprit.location) or place) from None
     return module
+
+
+def load_program(
+    path: str | PathLike[str], name: str | None = None, settings: Mapping[str, Any] | None = None
+) -> Program:
+    """Record the program that a Python file defines under `@tp.program`.
+
+    `name` picks one where the file defines several. A setting given as text, as tools have it, is read as a Python literal where
+    the setting's default is no text (`"64"` is 64). Raises ProgramError where there is no such program or setting.
+    """
+    return load_function(path, name)(**{key: literal(value) for key, value in (settings or {}).items()})
+
+
+def load_function(path: str | PathLike[str], name: str | None = None) -> ProgramFunction:
+    """The function under `@tp.program` that a Python file defines; `settings` has its settings and their defaults."""
+    file = Path(path)
+    if not file.exists():
+        raise ProgramError(f"{file} does not exist", here())
+    specification = importlib.util.spec_from_file_location(f"tempo_program_{file.stem}", file)
+    if specification is None or specification.loader is None:
+        raise ProgramError(f"{file} is no Python file", here())
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[specification.name] = module
+    specification.loader.exec_module(module)
+    found = {key: value for key, value in vars(module).items() if isinstance(value, ProgramFunction)}
+    if name is not None:
+        if name not in found:
+            raise ProgramError(f"{file} defines no program '{name}': it defines {', '.join(found) or 'none'}", here())
+        return found[name]
+    if len(found) != 1:
+        listed = ", ".join(found) or "none"
+        raise ProgramError(f"{file} defines {len(found)} programs ({listed}): pick one, as in {file}:name", here())
+    return next(iter(found.values()))
+
+
+def literal(value: Any) -> Any:
+    """Text as the Python literal that it spells; other text, and what is no text, as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value

@@ -87,7 +87,7 @@ def categorical(logits: Value, over: Over = ()) -> Tensor:
     if source.ndim == 0 or source.dtype.kind != "float":
         raise ProgramError(f"random.categorical takes float logits with an axis of categories, got {source.spec}")
     numbers = _draw("uniform", source.dtype, source.extents, (*source.dims, *dim_names(over, "random.categorical")))
-    noise = -el.log(-el.log(numbers))
+    noise = -el.ln(-el.ln(numbers))
     return argmax(source + noise, -1)
 
 

@@ -84,13 +84,18 @@ class Recording:
         """Those of the names that are dims, in the order of their declaration."""
         return tuple(name for name in self.dims if name in names)
 
-    def add(self, op: Operation, place: Place | None = None) -> Operation:
-        """Append an op; it gets the user's line, and the variable that the line assigns to names its last result."""
+    def add(self, op: Operation, place: Place | None = None, name: str | None = None) -> Operation:
+        """Append an op, with the user's line on it.
+
+        Its first result prints under `name`, or else under the variable that the user's line assigns it to.
+        """
         place = here() if place is None else place
         if place is not None:
             op.location = place.location
         self.block.add_op(op)
-        if place is not None and place.target is not None and op.results:
+        if name is not None:
+            op.results[0].name_hint = name if SSAValue.is_valid_name(name) else None
+        elif place is not None and place.target is not None and op.results:
             self._name(op.results[0], place)
         return op
 

@@ -131,7 +131,7 @@ def logsumexp(x: Value, axis: int = -1, keepdims: bool = False) -> Tensor:
     """`log(sum(exp(x)))` along an axis, without overflow."""
     (source,) = elementwise.unified([x], f32)
     top = elementwise.stop_gradient(max(source, axis, keepdims=True))
-    total = elementwise.log(sum(elementwise.exp(elementwise.subtract(source, top)), axis, keepdims=True))
+    total = elementwise.ln(sum(elementwise.exp(elementwise.subtract(source, top)), axis, keepdims=True))
     result = elementwise.add(total, top)
     return result if keepdims else sum(result, axis)
 
@@ -140,7 +140,7 @@ def log_softmax(x: Value, axis: int = -1) -> Tensor:
     """`log(softmax(x))` along an axis, without overflow."""
     (source,) = elementwise.unified([x], f32)
     shifted = elementwise.subtract(source, elementwise.stop_gradient(max(source, axis, keepdims=True)))
-    return elementwise.subtract(shifted, elementwise.log(sum(elementwise.exp(shifted), axis, keepdims=True)))
+    return elementwise.subtract(shifted, elementwise.ln(sum(elementwise.exp(shifted), axis, keepdims=True)))
 
 
 def layer_norm(x: Value, weight: Value | None = None, bias: Value | None = None, eps: float = 1e-5) -> Tensor:

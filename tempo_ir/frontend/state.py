@@ -38,9 +38,8 @@ class State(Tensor):
 
     def __init__(self, recording: Recording, label: str, wanted: Spec, steps: tuple[str, ...], first: SSAValue):
         merge = sdg.MergeOp(domain=Domain(steps), result_type=wanted.type)
-        recording.add(merge, here())
+        recording.add(merge, here(), hint(label))
         super().__init__(recording, merge.result)
-        self.value.name_hint = hint(label)
         self.label = label
         self.wanted = wanted
         self.steps = steps
@@ -84,8 +83,8 @@ class State(Tensor):
                 f"{shapes.shape_text(given.extents)}"
             )
         given = shapes.broadcast_to(given, extents)
-        if given.value.name_hint is None:
-            given.value.name_hint = hint(f"{self.label}_next")
+        if given.value.name_hint is None and SSAValue.is_valid_name(name := hint(f"{self.label}_next")):
+            given.value.name_hint = name
         self._next = given
 
     def complete(self) -> None:
@@ -107,8 +106,7 @@ class State(Tensor):
             domain=Domain(),
             result_type=self.value.type,
         )
-        recording.add(last, self.place)
-        last.result.name_hint = hint(f"{self.label}_last")
+        recording.add(last, self.place, hint(f"{self.label}_last"))
         recording.add(sdg.OutputOp(self.label, last.result), self.place)
 
 
@@ -142,10 +140,9 @@ def _count(bounds: dict[str, Expr]) -> Expr:
     return next(iter(bounds.values()))
 
 
-def hint(label: str) -> str | None:
+def hint(label: str) -> str:
     """A name as a hint for printing: `policy.0.weight` is `policy_0_weight`."""
-    name = label.replace(".", "_")
-    return name if SSAValue.is_valid_name(name) else None
+    return label.replace(".", "_")
 
 
 def parameter(name: str, spec: Spec, init: Init = 0.0) -> Tensor:
@@ -181,8 +178,7 @@ def _first(recording: Recording, name: str, spec: Spec, init: Init, steps: tuple
         recording.claim("output", "state", name)
     if not all(isinstance(extent, int) for extent in spec.shape):
         raise ProgramError(f"'{name}' has the shape {spec}: an array that the caller owns has a shape of numbers")
-    op = recording.add(sdg.ParameterOp(name, spec.type), here())
-    op.results[0].name_hint = hint(f"{name}_first" if steps else name)
+    op = recording.add(sdg.ParameterOp(name, spec.type), here(), hint(f"{name}_first" if steps else name))
     place = here()
     recording.states[name] = StateInfo(name, spec, initialiser(name, spec, init, place), steps, place)
     return op.results[0]
