@@ -130,7 +130,19 @@ def place_in_file(error: BaseException, file: Path) -> Place | None:
         return Place(error.filename, error.lineno, error.offset or 0)
     frames = traceback.extract_tb(error.__traceback__)
     inside = [frame for frame in frames if Path(frame.filename).absolute() == file.absolute()]
-    return Place(inside[-1].filename, inside[-1].lineno or 0, (inside[-1].colno or 0) + 1) if inside else None
+    return _place_of_frame(inside[-1]) if inside else None
+
+
+def place_outside_package(error: BaseException) -> Place | None:
+    """The innermost line outside of this package that an exception passed through: the user's."""
+    package = Path(__file__).resolve().parents[1]
+    frames = traceback.extract_tb(error.__traceback__)
+    outside = [frame for frame in frames if not Path(frame.filename).absolute().is_relative_to(package)]
+    return _place_of_frame(outside[-1]) if outside else None
+
+
+def _place_of_frame(frame: traceback.FrameSummary) -> Place:
+    return Place(frame.filename, frame.lineno or 0, (frame.colno or 0) + 1)
 
 
 def diagnostic_of_error(error: BaseException, place: Place | None = None) -> Diagnostic:
@@ -154,6 +166,9 @@ def _notes(error: BaseException) -> Iterator[str]:
 
 
 def is_user_error(error: BaseException) -> bool:
-    """Whether an exception is a mistake of the user's, which gets a message, or one of ours, which gets a traceback."""
-    known = (ArgSpecParseError, DiagnosticException, OSError, ParseError, UnicodeDecodeError, UserError)
-    return isinstance(error, known) or (hasattr(error, "place") and hasattr(error, "message"))
+    """Whether an exception is a mistake of the user's, which gets a message, or one of ours, which gets a traceback.
+
+    The exception classes of this package are all made for users.
+    """
+    known = (ArgSpecParseError, DiagnosticException, OSError, ParseError, UnicodeDecodeError)
+    return isinstance(error, known) or type(error).__module__.partition(".")[0] == "tempo_ir"

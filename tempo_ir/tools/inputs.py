@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tempo_ir.tools.diagnostics import UserError, is_user_error, place_in_file
+from tempo_ir.tools.diagnostics import UserError
 
 STANDARD_INPUT = "<stdin>"
 _PYTHON = re.compile(r"(?P<path>.+\.py)(?::(?P<name>\w+))?")
@@ -66,16 +66,3 @@ def _literal(text: str) -> Any:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError):
         return text
-
-
-def load_program(path: Path, name: str | None, settings: dict[str, Any]) -> Any:
-    """The program that a Python file states under `name`, or its only one. Raises UserError with the file's line."""
-    from tempo_ir.frontend import load_program as load
-
-    try:
-        return load(path, name, settings)
-    except Exception as error:  # the file is the user's code, which may raise anything
-        place = None if is_user_error(error) else place_in_file(error, path)
-        if place is None:
-            raise
-        raise UserError(f"{type(error).__name__}: {error}", place) from error

@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
@@ -19,10 +20,10 @@ EVERY_PASS = "*"
 _RULE = "===" + "-" * 73 + "==="
 
 
-def print_to_string(module: ModuleOp, *, generic: bool = False, debuginfo: bool = False) -> str:
-    """The text of a module, with a newline at its end."""
+def print_to_string(op: Operation, *, generic: bool = False, debuginfo: bool = False) -> str:
+    """The text of an op, with a newline at its end."""
     stream = StringIO()
-    Printer(stream, print_generic_format=generic, print_debuginfo=debuginfo).print_op(module)
+    Printer(stream, print_generic_format=generic, print_debuginfo=debuginfo).print_op(op)
     return stream.getvalue() + "\n"
 
 

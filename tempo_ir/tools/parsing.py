@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from difflib import get_close_matches
+from itertools import takewhile
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
@@ -60,8 +61,9 @@ class LocatedParser(Parser):
         if dialect is None:
             known = "`tempo-opt --show-dialects` lists the dialects"
             return f"unknown operation '{name}': no dialect is called '{dialect_name}'; {known}"
-        close = get_close_matches(name, [op.name for op in dialect.operations], n=1)
-        return f"unknown operation '{name}'" + (f"; did you mean '{close[0]}'?" if close else "")
+        close = get_close_matches(name, [op.name for op in dialect.operations])
+        likeliest = max(close, key=lambda found: _common_start(name, found), default=None)
+        return f"unknown operation '{name}'" + (f"; did you mean '{likeliest}'?" if likeliest else "")
 
     def _first_token(self, start: int) -> Span[str]:
         source = self.lexer.input
@@ -74,6 +76,11 @@ class LocatedParser(Parser):
         line = bisect_right(self._line_starts, position)
         column = position - self._line_starts[line - 1] + 1
         return FileLineColLoc(self._name, IntAttr(line), IntAttr(column))
+
+
+def _common_start(first: str, second: str) -> int:
+    """The number of characters that two texts have in common at their start."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def parse_module(ctx: Context, text: str, name: str, *, implicit_module: bool = True) -> ModuleOp:

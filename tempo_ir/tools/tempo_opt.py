@@ -224,7 +224,9 @@ class TempoOptMain(xDSLOptMain):
         return factory().from_spec(frontend).parse(self.ctx, BytesIO(text.encode()), name)
 
     def _python_module(self, path: Path, name: str | None) -> ModuleOp:
-        return inputs.load_program(path, name, inputs.parse_settings(self.args.set)).module
+        from tempo_ir.tools.programs import record_program
+
+        return record_program(path, name, inputs.parse_settings(self.args.set)).module
 
     def _run_pipeline(self, module: ModuleOp) -> None:
         self._verify(module)

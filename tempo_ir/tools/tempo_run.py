@@ -1,10 +1,119 @@
-"""tempo-run: compile a program and run it on arrays from files, or on arrays drawn from a seed."""
+"""tempo-run: compile a program and run it on arrays from files, or on arrays drawn from a seed.
+
+tempo-run PROGRAM.py[:name] --set T=16 --input x=x.npy --check
+tempo-run program.mlir --target triton-interpret --set T=8 --host env=environments:CartPoles --out results
+"""
 
 from __future__ import annotations
 
+import argparse
+import sys
+import traceback
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tempo_ir.tools.diagnostics import Sources, diagnostic_of_error, is_user_error
+
+if TYPE_CHECKING:
+    from tempo_ir.tools.running import Call
+
+TARGETS = ("cpu", "reference", "triton-interpret", "triton")
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """The exit status of `tempo-run ARGS`."""
-    return 0
+    """The exit status of `tempo-run ARGS`: 1 after an error or where `--check` finds a difference."""
+    arguments = argument_parser().parse_args(args)
+    sources = Sources()
+    try:
+        return _run(arguments, sources)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if not is_user_error(error):
+            raise
+        if arguments.traceback:
+            traceback.print_exc()
+        print(sources.render(diagnostic_of_error(error)), file=sys.stderr)
+        return 1
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        prog="tempo-run",
+        usage="%(prog)s [options] PROGRAM",
+        description="Compile a recurrent-tensor program and run it.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("program", metavar="PROGRAM", help="FILE.py[:name] with a @tp.program, or FILE.mlir")
+    parser.add_argument("--target", choices=TARGETS, default="cpu", help="where it runs (default: cpu)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the program, or a bound"
+    )
+    parser.add_argument(
+        "--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; others are drawn from the seed"
+    )
+    parser.add_argument(
+        "--host",
+        action="append",
+        default=[],
+        metavar="NAME=MODULE:FACTORY",
+        help="what makes the host object NAME, once per call",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of random draws and of arrays not given (default: 0)")
+    parser.add_argument("--check", action="store_true", help="compare with the reference; status 1 if it differs")
+    parser.add_argument("--stats", action="store_true", help="say what the compiler and the run did")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write outputs and state there (.npy, .safetensors)")
+    parser.add_argument("--dump-ir", type=Path, metavar="DIR", help="write the IR of every level")
+    parser.add_argument("--emit-triton", type=Path, metavar="DIR", help="write the Triton source of every kernel")
+    parser.add_argument("--traceback", action="store_true", help="show a Python traceback with an error")
+    return parser
+
+
+def _run(arguments: argparse.Namespace, sources: Sources) -> int:
+    from tempo_ir.tools import running
+
+    call = _prepare(arguments, sources)
+    executable = running.executable(call.program, arguments.target)
+    if arguments.dump_ir is not None:
+        running.write_ir(executable, arguments.dump_ir)
+    if arguments.emit_triton is not None:
+        running.write_triton(executable, arguments.emit_triton)
+    results = running.run(executable, call)
+    print(running.results_text(results, call.program))
+    if arguments.out is not None:
+        running.write_results(results, arguments.out)
+    if arguments.stats:
+        print(running.statistics_text(executable))
+    if not arguments.check:
+        return 0
+    comparison = running.compare(results, running.run(running.executable(call.program, "reference"), call))
+    print(comparison.text)
+    return 0 if comparison.equal else 1
+
+
+def _prepare(arguments: argparse.Namespace, sources: Sources) -> Call:
+    """Load the program and find its arguments."""
+    from tempo_ir.tools import inputs, programs
+    from tempo_ir.tools.running import Call
+
+    assignments = inputs.parse_settings(arguments.set)
+    python = inputs.python_input(arguments.program)
+    if python is not None:
+        program, assignments = programs.load_python(*python, assignments)
+    else:
+        text, name = inputs.read_text(arguments.program)
+        sources.texts[name] = text
+        program = programs.load_text(text, name)
+    given = programs.read_arrays(arguments.input)
+    bounds = programs.find_bounds(program, assignments, given)
+    arrays = programs.complete_inputs(program, given, bounds, arguments.seed)
+    hosts = {**program.hosts, **programs.load_hosts(arguments.host)}
+    return Call(program, arrays, bounds, program.initial(arguments.seed), hosts, arguments.seed)
+
+
+if __name__ == "__main__":
+    with suppress(BrokenPipeError):
+        sys.exit(main())

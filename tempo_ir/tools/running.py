@@ -1,0 +1,237 @@
+"""What tempo-run does with a loaded program: run it on a target, write what it gives, compare it with the reference."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from tempo_ir.tools.diagnostics import UserError, is_user_error, place_outside_package
+from tempo_ir.tools.instrumentation import print_to_string
+from tempo_ir.tools.programs import Array, HostFactory, LoadedProgram
+
+LEVELS = {"sdg": "sdg.mlir", "loop": "loop.mlir", "tile": "tile.mlir", "llvm": "llvm.ll", "triton": "triton.py"}
+"""The levels of IR that an executable keeps, and the file of each."""
+
+TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
+"""Differences that the order of operations explains, relative to the largest value of an output."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A program and the arguments of one call."""
+
+    program: LoadedProgram
+    inputs: Mapping[str, Array]
+    bounds: Mapping[str, int]
+    state: Mapping[str, Array]
+    hosts: Mapping[str, HostFactory]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a call gave: the outputs and the last states, by name."""
+
+    outputs: Mapping[str, Array]
+    state: Mapping[str, Array]
+
+
+class Executable(Protocol):
+    """A program on a target."""
+
+    def run(self, call: Call) -> Results: ...
+
+    def ir(self, level: str) -> str: ...
+
+    @property
+    def statistics(self) -> Mapping[str, Any]: ...
+
+
+def run(program: Executable, call: Call) -> Results:
+    """Run a call. What a host object raises becomes a message with its line and the op's. Raises UserError."""
+    try:
+        return program.run(call)
+    except Exception as error:  # a host object is the user's code, which may raise anything
+        # whoever calls a host notes op and point on what it raises
+        place = place_outside_package(error) if getattr(error, "__notes__", None) else None
+        if is_user_error(error) or place is None:
+            raise
+        message = UserError(f"{type(error).__name__}: {error}", place)
+        for note in error.__notes__:
+            message.add_note(note)
+        raise message from error
+
+
+def executable(program: LoadedProgram, target: str) -> Executable:
+    """The program compiled for `target`, or as it is for the reference interpreter."""
+    return Interpreted(program) if target == "reference" else Compiled(program, target)
+
+
+@dataclass(frozen=True)
+class Interpreted:
+    """The program under the reference interpreter: nothing is compiled."""
+
+    program: LoadedProgram
+
+    def run(self, call: Call) -> Results:
+        from tempo_ir.reference import sdg as reference
+
+        arguments = {**call.inputs, **call.state}
+        values = reference.run(self.program.op, arguments, call.bounds, call.seed, dict(call.hosts))
+        return _sorted(values, call.state)
+
+    def ir(self, level: str) -> str:
+        if level != "sdg":
+            raise UserError(f"the reference interpreter runs the sdg program: there is no {level} level")
+        return print_to_string(self.program.op)
+
+    @property
+    def statistics(self) -> Mapping[str, Any]:
+        return {}
+
+
+class Compiled:
+    """The program compiled by `tempo_ir.compile`."""
+
+    def __init__(self, program: LoadedProgram, target: str) -> None:
+        import tempo_ir
+
+        self._executable = tempo_ir.compile(program.source, target=target)
+
+    def run(self, call: Call) -> Results:
+        arguments = {**call.inputs, **call.bounds}
+        result = self._executable(**arguments, state=dict(call.state), seed=call.seed, hosts=dict(call.hosts))
+        return Results(dict(result), dict(result.state))
+
+    def ir(self, level: str) -> str:
+        return self._executable.ir(level)
+
+    @property
+    def statistics(self) -> Mapping[str, Any]:
+        found = self._executable.stats
+        return dataclasses.asdict(found)
+
+
+def _sorted(values: Mapping[str, Array], state: Mapping[str, Array]) -> Results:
+    """Outputs whose name is that of a state are its last value; a state without one is a parameter, which stays."""
+    outputs = {name: value for name, value in values.items() if name not in state}
+    return Results(outputs, {name: values.get(name, value) for name, value in state.items()})
+
+
+# ---- what is written ----
+
+
+def write_ir(program: Executable, directory: Path) -> None:
+    """Write every level of IR that the executable has, one file each."""
+    directory.mkdir(parents=True, exist_ok=True)
+    levels = ["sdg"] if isinstance(program, Interpreted) else list(LEVELS)
+    for level in levels:
+        (directory / LEVELS[level]).write_text(program.ir(level))
+
+
+def write_triton(program: Executable, directory: Path) -> None:
+    """Write the Triton source, one file per kernel, as the lines `# ---- name.py` of its text divide it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    name, lines = "triton.py", list[str]()
+    for line in [*program.ir("triton").splitlines(), "# ---- end"]:
+        if not line.startswith("# ---- "):
+            lines.append(line)
+            continue
+        if any(map(str.strip, lines)):
+            (directory / name).write_text("\n".join(lines).strip() + "\n")
+        name, lines = line.removeprefix("# ---- "), []
+
+
+def write_results(results: Results, directory: Path) -> None:
+    """Write each output as NAME.npy, and the state as one safetensors file."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, array in results.outputs.items():
+        np.save(directory / f"{name}.npy", array)
+    if results.state:
+        from safetensors.numpy import save_file  # pyright: ignore[reportUnknownVariableType]
+
+        arrays = {name: np.ascontiguousarray(array) for name, array in results.state.items()}
+        save_file(arrays, directory / "state.safetensors")
+
+
+def results_text(results: Results, program: LoadedProgram) -> str:
+    """A line per output: name, element type, shape, and the values, the middle ones left out where they are many.
+
+    States are listed too, parameters, which stay as they were, are not.
+    """
+    carried = program.output_names & results.state.keys()
+    shown = {name: f" {_values(array)}" for name, array in results.outputs.items()}
+    shown |= {name: " (state)" for name in results.state if name in carried}
+    arrays = {**results.outputs, **results.state}
+    rows = [f"{name}: {arrays[name].dtype}{list(arrays[name].shape)}{what}" for name, what in shown.items()]
+    return "\n".join(rows) or "the program has no outputs"
+
+
+def _values(array: Array) -> str:
+    shown = array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
+    text = np.array2string(shown, precision=6, threshold=16, edgeitems=3, separator=" ")
+    return " ".join(text.split())
+
+
+def statistics_text(program: Executable) -> str:
+    """A line per fact; nested ones are indented."""
+    return "\n".join(_facts(program.statistics, "")) or "the reference interpreter counts nothing"
+
+
+def _facts(facts: Mapping[str, Any], indent: str) -> list[str]:
+    lines: list[str] = []
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            lines += [f"{indent}{name}:", *_facts(cast("Mapping[str, Any]", value), indent + "  ")]
+        else:
+            lines.append(f"{indent}{name}: {value:.6g}" if isinstance(value, float) else f"{indent}{name}: {value}")
+    return lines
+
+
+# ---- comparison ----
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Whether two runs agree, and how far each array of theirs does."""
+
+    equal: bool
+    text: str
+
+
+def compare(results: Results, reference: Results) -> Comparison:
+    """Compare outputs and states with those of the reference interpreter: integers exactly, floats to rounding."""
+    pairs = [(name, results.outputs[name], expected) for name, expected in reference.outputs.items()]
+    pairs += [(name, results.state[name], expected) for name, expected in reference.state.items()]
+    differences = [(name, *_difference(got, expected)) for name, got, expected in pairs]
+    lines = [f"check {name}: {'ok' if fits else 'DIFFERENT'}, {text}" for name, fits, text in differences]
+    return Comparison(all(fits for _, fits, _ in differences), "\n".join(lines))
+
+
+def _difference(got: Array, expected: Array) -> tuple[bool, str]:
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        return False, f"{got.dtype}{list(got.shape)}, the reference has {expected.dtype}{list(expected.shape)}"
+    tolerance = TOLERANCE.get(expected.dtype.name)
+    if tolerance is None:
+        return _exact(got, expected)
+    ours, theirs = got.astype(np.float64), expected.astype(np.float64)
+    finite = np.isfinite(theirs)
+    if not np.array_equal(np.where(finite, 0.0, ours), np.where(finite, 0.0, theirs), equal_nan=True):
+        return False, "infinities or NaN at other places than the reference"
+    largest = float(np.max(np.abs(ours - theirs), where=finite, initial=0.0))
+    scale = float(np.max(np.abs(theirs), where=finite, initial=0.0))
+    fits = largest <= tolerance * max(scale, 1.0)
+    return fits, f"largest difference {largest:.3g} among values up to {scale:.3g}"
+
+
+def _exact(got: Array, expected: Array) -> tuple[bool, str]:
+    wrong = np.argwhere(got != expected)
+    if not len(wrong):
+        return True, "equal"
+    first = tuple(int(axis) for axis in wrong[0])
+    return False, f"{len(wrong)} of {expected.size} values, first at {list(first)}: {got[first]}, not {expected[first]}"
