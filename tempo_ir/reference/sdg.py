@@ -241,7 +241,7 @@ def _rows(source: Array, ranges: Sequence[range], lengths: Sequence[int], access
             read = f"{value_text(access.value)}{index_text(access.index)}"
             raise ExecutionError(f"{read} reads {taken.start} to {taken[-1]} of {extent} rows")
     selected = source[tuple(slice(t.start, t.stop, t.step) if t else slice(0, 0) for t in ranges)]
-    return selected.reshape(*lengths, *source.shape[len(ranges) :])
+    return selected.reshape((*lengths, *source.shape[len(ranges) :]))
 
 
 def _frozen(array: Array) -> Array:
