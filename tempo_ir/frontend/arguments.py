@@ -118,7 +118,8 @@ def _read_bound(bound: Expr, size: int, source: str, bounds: dict[str, int], ori
         return
     if bounds.setdefault(bound.name, size) != size:
         raise ProgramError(
-            f"{source} has {bound.name} = {size}, {origin[bound.name]} has {bound.name} = {bounds[bound.name]}: they must agree"
+            f"{source} has {bound.name} = {size}, {origin[bound.name]} has {bound.name} = {bounds[bound.name]}: "
+            "they must agree"
         )
     origin.setdefault(bound.name, source)
 
@@ -130,7 +131,8 @@ def _check_derived(program: Program, bounds: Mapping[str, int], arrays: Mapping[
             expected = ix.evaluate(program.dims[dim], bounds)
             if arrays[name].shape[axis] != expected:
                 raise ProgramError(
-                    f"the input '{name}' has {arrays[name].shape[axis]} points of dim {dim}, {program.dims[dim]} = {expected} are needed",
+                    f"the input '{name}' has {arrays[name].shape[axis]} points of dim {dim}, {program.dims[dim]} = "
+                    f"{expected} are needed",
                     info.place,
                 )
     where = program.op.space.where

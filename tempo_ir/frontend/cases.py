@@ -1,6 +1,7 @@
 """Definition by cases: `x[i, 0] = a`, `x[i, t + 1] = f(x)`, `x[t < P] = prompt[t]`; the first case that holds wins.
 
-A case is solved for the dims of `x`: `x[t + 1] = y` says that at the points `t >= 1`, `x[t]` is `y[t - 1]`. Before -> after:
+A case is solved for the dims of `x`: `x[t + 1] = y` says that at the points `t >= 1`, `x[t]` is `y[t - 1]`. Before
+-> after:
 
     x[i, 0] = a                 case  t = 0   %a[i, t]
     x[i, t + 1] = b             case  t > 0   %b[i, t - 1]
@@ -13,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
 
 from tempo_ir import index as ix
 from tempo_ir.dialects import sdg
@@ -90,7 +90,8 @@ class DefinedTensor(Tensor):
         given = len(entries) - len(dots)
         if len(dots) > 1 or given > len(self.over):
             raise ProgramError(
-                f"{self.name} is defined point by point: its index has one entry per dim ({', '.join(self.over) or 'none'}), "
+                f"{self.name} is defined point by point: its index has one entry per dim "
+                f"({', '.join(self.over) or 'none'}), "
                 f"got {given}; write parts of a tensor with tp.stack, tp.concat or tp.where"
             )
         position = dots[0] if dots else len(entries)
@@ -105,7 +106,8 @@ class DefinedTensor(Tensor):
         if is_integer(entry):
             return from_end(entry, self.recording.dims[name])
         raise ProgramError(
-            f"{self.name} over dim {name} is defined at a point (0, {name} + 1, T - 1) or under a condition ({name} < 3), "
+            f"{self.name} over dim {name} is defined at a point (0, {name} + 1, T - 1) or under a condition "
+            f"({name} < 3), "
             f"not at a {type(entry).__name__}"
         )
 
@@ -172,8 +174,9 @@ def _stretches(given: Sequence[Any], wanted: Sequence[Any]) -> bool:
 def solve(pattern: Sequence[Expr], tensor: DefinedTensor, place: Place | None) -> tuple[dict[str, Expr], list[Cond]]:
     """Solve `dim = entry` for the dims that the entries use.
 
-    Gives, in terms of the point of the tensor, the value of each dim that the right side may use, and the equations that
-    are left as conditions. A dim that no entry uses keeps its meaning: `x[i, T - 1] = y` reads `y` at the same `t`.
+    Gives, in terms of the point of the tensor, the value of each dim that the right side may use, and the equations
+    that are left as conditions. A dim that no entry uses keeps its meaning: `x[i, T - 1] = y` reads `y` at the same
+    `t`.
     """
     recording = tensor.recording
     solved: dict[str, Expr] = {}
@@ -220,14 +223,16 @@ def _solution(unknown: str, entry: Expr, name: str, tensor: DefinedTensor, place
 
 def _unsolvable(tensor: DefinedTensor, entry: Expr, place: Place | None) -> ProgramError:
     return ProgramError(
-        f"cannot tell which point '{entry}' of {tensor.name} belongs to: an index of a definition is a number, a bound, or a "
+        f"cannot tell which point '{entry}' of {tensor.name} belongs to: an index of a definition is a number, a "
+        "bound, or a "
         "dim plus or minus something; use a condition (x[t % 2 == 0] = ...) for other sets of points",
         place,
     )
 
 
 def tensor(name: str, spec: Spec, over: Dim | Sequence[Dim]) -> DefinedTensor:
-    """A tensor over dims, defined by assignments: `x[i, 0] = ...`, `x[i, t + 1] = ...`, `x[t < P] = ...`; first match wins."""
+    """A tensor over dims, defined by assignments: `x[i, 0] = ...`, `x[i, t + 1] = ...`, `x[t < P] = ...`; first
+    match wins."""
     recording = current()
     defined = DefinedTensor(recording, name, spec, dim_names(over, f"tensor '{name}'"))
     recording.finishers.append(defined.complete)

@@ -83,7 +83,7 @@ def opened(path: str | PathLike[str]) -> Any:
 def read_safetensors(path: str | PathLike[str]) -> dict[str, Array]:
     """All tensors of a file. Raises CheckpointError."""
     with opened(path) as tensors:
-        return {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118 (no mapping)
+        return {name: tensors.get_tensor(name) for name in tensors.keys()}
 
 
 def write_safetensors(path: str | PathLike[str], tensors: Mapping[str, Array]) -> None:

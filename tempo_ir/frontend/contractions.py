@@ -22,7 +22,8 @@ def contract(spec: str, *operands: Tensor) -> Tensor:
 
 
 def einsum(spec: str, *values: Value) -> Tensor:
-    """A contraction in Einstein's notation: `tp.einsum("bk,kn->bn", x, w)`. Without `->`, the letters that stand once are kept."""
+    """A contraction in Einstein's notation: `tp.einsum("bk,kn->bn", x, w)`. Without `->`, the letters that stand
+    once are kept."""
     operands = elementwise.unified(values, i64)
     inputs, arrow, output = spec.replace(" ", "").partition("->")
     terms = inputs.split(",")
@@ -32,7 +33,8 @@ def einsum(spec: str, *values: Value) -> Tensor:
     for number, (term, operand) in enumerate(zip(terms, operands, strict=True)):
         if len(term) != operand.ndim:
             raise ProgramError(
-                f'einsum "{spec}": operand {number} has the shape {shape_text(operand.extents)}, "{term}" names {len(term)} axes'
+                f'einsum "{spec}": operand {number} has the shape {shape_text(operand.extents)}, '
+                f'"{term}" names {len(term)} axes'
             )
         if not all(letter in string.ascii_letters for letter in term):
             raise ProgramError(f'einsum "{spec}": axes are named by letters')
@@ -66,7 +68,8 @@ def matmul(a: Value, b: Value) -> Tensor:
     inner = left.extents[-1], right.extents[-2] if right.ndim > 1 else right.extents[-1]
     if all(isinstance(extent, int) for extent in inner) and inner[0] != inner[1]:
         raise ProgramError(
-            f"@ of {shape_text(left.extents)} and {shape_text(right.extents)}: the inner extents {inner[0]} and {inner[1]} differ"
+            f"@ of {shape_text(left.extents)} and {shape_text(right.extents)}: "
+            f"the inner extents {inner[0]} and {inner[1]} differ"
         )
     rank = max(left.ndim - 2, right.ndim - 2, 0)
     batch = _free_letters(rank)

@@ -1,7 +1,8 @@
-"""Temporal dims, their bounds, and conditions over them, as objects that Python's operators build index expressions from.
+"""Temporal dims, their bounds, and conditions over them, as objects that Python's operators build index expressions
+from.
 
-`t, T = tp.dim("t")` gives two `Dim`s: `t - 1`, `T - 1 - t`, `t // 2` and `tp.minimum(t + n, T - 1)` are `Dim`s again, `t < P` is a
-`Condition`. Where a tensor is expected, either becomes one (i64 or bool) over the dims it names.
+`t, T = tp.dim("t")` gives two `Dim`s: `t - 1`, `T - 1 - t`, `t // 2` and `tp.minimum(t + n, T - 1)` are `Dim`s
+again, `t < P` is a `Condition`. Where a tensor is expected, either becomes one (i64 or bool) over the dims it names.
 """
 
 from __future__ import annotations
@@ -175,7 +176,8 @@ class Condition:
         if self.cond in (ix.TRUE, ix.FALSE):
             return self.cond == ix.TRUE
         raise ProgramError(
-            f"'{self}' is not known while the program is recorded: use it as a case (`x[{self}] = ...`) or in tp.where, "
+            f"'{self}' is not known while the program is recorded: use it as a case (`x[{self}] = ...`) or in "
+            "tp.where, "
             "and join conditions with & and |"
         )
 
@@ -241,9 +243,9 @@ def dim(
 ) -> tuple[Dim, Dim | int]:
     """Declare the next inner dim; gives the dim and its bound.
 
-    Without `bound`, the bound is a symbol: the name in capitals, read off the inputs or given at the call. With it, the bound is a
-    constant or follows from earlier ones (`tp.dim("m", T * 8 // 64)`). `at_least` and `at_most` declare relations between
-    bounds that the call checks: `tp.dim("p", at_most=T)` is `where P <= T`.
+    Without `bound`, the bound is a symbol: the name in capitals, read off the inputs or given at the call. With it,
+    the bound is a constant or follows from earlier ones (`tp.dim("m", T * 8 // 64)`). `at_least` and `at_most`
+    declare relations between bounds that the call checks: `tp.dim("p", at_most=T)` is `where P <= T`.
     """
     record = recording.current()
     symbol = ix.Sym(name.upper()) if bound is None else expression(bound)
@@ -275,6 +277,7 @@ def dim_names(over: Dim | Sequence[Dim], what: str) -> tuple[str, ...]:
     in_order = [name for name in declared if name in names]
     if names != in_order:
         raise ProgramError(
-            f"{what} lists its dims as ({', '.join(names)}): list each once, in the order of their declaration, ({', '.join(in_order)})"
+            f"{what} lists its dims as ({', '.join(names)}): list each once, in the order of their declaration, "
+            f"({', '.join(in_order)})"
         )
     return tuple(names)

@@ -1,7 +1,8 @@
 """Element types as the user writes them (`tp.f32`, `tp.i64`), shapes at one point (`tp.f32[16, 64]`), and promotion.
 
-Promotion is torch's table (https://docs.pytorch.org/docs/stable/tensor_attributes.html, "Type promotion"), without its rule for
-tensors of no axes: bool < integers < floats; within a kind the wider; i8 with u8 is i16; f16 with bf16 is f32.
+Promotion is torch's table (https://docs.pytorch.org/docs/stable/tensor_attributes.html, "Type promotion"), without
+its rule for tensors of no axes: bool < integers < floats; within a kind the wider; i8 with u8 is i16; f16 with bf16
+is f32.
 """
 
 from __future__ import annotations

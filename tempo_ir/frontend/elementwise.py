@@ -1,6 +1,7 @@
 """Elementwise operations: operands broadcast as in numpy, are cast to their common type, and one op is recorded.
 
-Every function takes tensors, Dims, Conditions, Python scalars (weak: they take the type of the tensors they meet) and numpy arrays.
+Every function takes tensors, Dims, Conditions, Python scalars (weak: they take the type of the tensors they meet)
+and numpy arrays.
 """
 
 from __future__ import annotations
@@ -94,7 +95,8 @@ def array_constant(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def as_tensor(value: Value, dtype: DType | None = None) -> Tensor:
-    """Any value as a tensor: Dims are i64 and Conditions bool scalars at the current point. `dtype` types a Python number."""
+    """Any value as a tensor: Dims are i64 and Conditions bool scalars at the current point. `dtype` types a Python
+    number."""
     if isinstance(value, Tensor):
         return value
     if isinstance(value, Dim):

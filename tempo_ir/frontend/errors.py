@@ -7,7 +7,7 @@ import os
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -18,7 +18,8 @@ _PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A position in a source file; lines and columns count from 1. `target` is the variable that the expression is assigned to."""
+    """A position in a source file; lines and columns count from 1. `target` is the variable that the expression is
+    assigned to."""
 
     file: str
     line: int
@@ -89,7 +90,7 @@ def _assigned_names(code: CodeType) -> dict[int, str]:
     instructions = list(dis.get_instructions(code))
     stores = {"STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL"}
     names: dict[int, str] = {}
-    for first, second in zip(instructions, instructions[1:], strict=False):
+    for first, second in pairwise(instructions):
         if second.opname in stores:
             names.update(dict.fromkeys(range(first.offset, second.offset), second.argval))
     return names

@@ -17,18 +17,22 @@ def grad(loss: Tensor, wrt: Any) -> Any:
     """The gradient of `loss`, summed over its whole domain, with respect to `wrt`: a tensor, or a tree of tensors.
 
     `wrt` is a leaf: nothing flows through its own definition. The result has the dims and the shape of `wrt`.
-    Raises ProgramError for a loss that is no float scalar at each point, and for a `wrt` that is read at an index or no float.
+    Raises ProgramError for a loss that is no float scalar at each point, and for a `wrt` that is read at an index
+    or no float.
     """
     if loss.ndim:
         raise ProgramError(
-            f"the loss has the shape {shape_text(loss.extents)} at each point: a gradient is taken of a scalar, use tp.mean or tp.sum"
+            f"the loss has the shape {shape_text(loss.extents)} at each point: a gradient is taken of a scalar, "
+            "use tp.mean or tp.sum"
         )
     _check_float(loss.dtype, "the loss")
     whole = materialised(loss)
     if isinstance(wrt, Tensor):
         return _gradient(whole, wrt)
     if not leaves(wrt):
-        raise ProgramError(f"the gradient is taken with respect to a tensor or a tree of tensors, got a {type(wrt).__name__}")
+        raise ProgramError(
+            f"the gradient is taken with respect to a tensor or a tree of tensors, got a {type(wrt).__name__}"
+        )
     return tree_map(partial(_gradient, whole), wrt)
 
 
@@ -37,7 +41,8 @@ def _gradient(loss: Tensor, wrt: Tensor) -> Tensor:
     _check_float(wrt.dtype, wrt.name)
     if not wrt.is_whole:
         raise ProgramError(
-            f"{wrt.name} is read at another point than the current one: take the gradient with respect to it as it was declared, "
+            f"{wrt.name} is read at another point than the current one: take the gradient with respect to it as it "
+            "was declared, "
             "and index the result"
         )
     recording = wrt.recording

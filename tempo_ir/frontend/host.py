@@ -1,7 +1,8 @@
 """`tp.host`: a Python object, made anew for every call of the program, whose methods are ops with effects.
 
-Calls on one object run in the order of the equivalent nested loops: the calls stand in program order inside a loop over each dim
-that they share. A token per object says so in the graph. For `env.reset(i)` and then `env.step(action)` over (i, t):
+Calls on one object run in the order of the equivalent nested loops: the calls stand in program order inside a loop
+over each dim that they share. A token per object says so in the graph. For `env.reset(i)` and then
+`env.step(action)` over (i, t):
 
     %e0 = sdg.merge {i = 0 : %env, i > 0 : %e2[i - 1, T - 1]} in (i)          before the reset of iteration i
     %first, %e1 = sdg.host @env::@reset(%i[i]) after %e0[i] in (i)
@@ -13,8 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from tempo_ir import index as ix
@@ -23,7 +26,7 @@ from tempo_ir.frontend import elementwise as el
 from tempo_ir.frontend.description import HostInfo
 from tempo_ir.frontend.dims import Dim, dim_names
 from tempo_ir.frontend.dtypes import DType, Spec
-from tempo_ir.frontend.errors import ProgramError, here
+from tempo_ir.frontend.errors import here
 from tempo_ir.frontend.recording import Recording, current
 from tempo_ir.frontend.tensor import Tensor, record_op
 from tempo_ir.index import Domain, Expr
@@ -167,7 +170,8 @@ def _specs(returns: Returns) -> list[Spec]:
 def host(make: Callable[[], object], name: str | None = None) -> Host:
     """A Python object that the program calls; `make` makes a new one for every call of the program.
 
-    Its methods are ops: `obs = env.reset(i, returns=tp.f32[8, 4])`. Arguments arrive as numpy arrays that cannot be written to.
+    Its methods are ops: `obs = env.reset(i, returns=tp.f32[8, 4])`. Arguments arrive as numpy arrays that cannot be
+    written to.
     """
     recording = current()
     chosen = unique(name or _name_of(make), recording)
@@ -205,9 +209,14 @@ class Printer:
         number = method.removeprefix("line")
         if not method.startswith("line") or not number.isdigit():
             raise AttributeError(method)
-        labels = self._labels[int(number)]
-        return lambda *values: print(*(f"{label}={value:g}" if getattr(value, "ndim", 1) == 0 else f"{label}={value}"
-                                       for label, value in zip(labels, values, strict=True)), flush=True)
+        return partial(print_line, self._labels[int(number)])
+
+
+def print_line(labels: Sequence[str], *values: Any) -> None:
+    """Print `i=3 loss=0.25`."""
+    pairs = zip(labels, values, strict=True)
+    texts = (f"{label}={value:g}" if np.ndim(value) == 0 else f"{label}={value}" for label, value in pairs)
+    print(*texts, flush=True)
 
 
 def log(*values: Any, **named: Any) -> None:
@@ -215,10 +224,12 @@ def log(*values: Any, **named: Any) -> None:
     recording = current()
     if recording.log is None:
         labels: list[list[str]] = []
-        recording.log = (host(lambda: Printer(labels), "log"), labels)
+        recording.log = (host(partial(Printer, labels), "log"), labels)
     printer, labels = recording.log
-    label_of = [str(value) if isinstance(value, Dim) else _label(value, position) for position, value in enumerate(values)]
-    labels.append([*label_of, *named])
+    positional = [
+        str(value) if isinstance(value, Dim) else _label(value, position) for position, value in enumerate(values)
+    ]
+    labels.append([*positional, *named])
     printer.record(f"line{len(labels) - 1}", [*values, *named.values()], None, ())
 
 

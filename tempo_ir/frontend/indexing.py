@@ -1,7 +1,8 @@
 """Reading `x[e0, e1, ..., s0, s1, ...]`: one entry per temporal dim of `x`, in order, then one per axis.
 
-Entries over dims only change the index that the next op reads at; entries over axes record an sdg.slice (or a gather, for a tensor
-of positions). Missing entries mean the current point of a dim and the whole of an axis; `...` stands for the missing ones.
+Entries over dims only change the index that the next op reads at; entries over axes record an sdg.slice (or a
+gather, for a tensor of positions). Missing entries mean the current point of a dim and the whole of an axis; `...`
+stands for the missing ones.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ def split(x: Tensor, entries: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         raise ProgramError("an index has at most one '...'")
     if given > len(dims) + rank:
         raise ProgramError(
-            f"too many indices: {x.name} takes {len(dims) + rank}, one per dim ({', '.join(dims) or 'none'}) and one per axis "
+            f"too many indices: {x.name} takes {len(dims) + rank}, one per dim ({', '.join(dims) or 'none'}) and "
+            "one per axis "
             f"of {x.spec}, got {given}"
         )
     position = dots[0] if dots else len(entries)
@@ -81,7 +83,8 @@ def at_points(x: Tensor, entries: Sequence[Any]) -> Tensor:
 
 
 def dim_entry(x: Tensor, name: str, entry: Any) -> Entry:
-    """One entry over a dim as an index entry. A negative literal counts from the end; so it does as an end of a slice."""
+    """One entry over a dim as an index entry. A negative literal counts from the end; so it does as an end of a
+    slice."""
     bound = x.recording.dims[name]
     if isinstance(entry, ix.Sym):
         return entry
@@ -91,7 +94,8 @@ def dim_entry(x: Tensor, name: str, entry: Any) -> Entry:
         return from_end(entry, bound)
     if isinstance(entry, Tensor):
         raise ProgramError(
-            f"the index of {x.name} over dim {name} is a tensor, known only when the program runs: index with dims and bounds, "
+            f"the index of {x.name} over dim {name} is a tensor, known only when the program runs: index with dims "
+            "and bounds, "
             f"or gather rows with {x.name}[..., 0:{bound}].take(ids)".replace("'", "")
         )
     if isinstance(entry, Condition):

@@ -7,8 +7,9 @@
         x = x + layer.mlp(layer.norm_post(x))
     logits = net.head(net.norm(x))
 
-The model holds weights and their shapes; attention is the program's own, since how far it looks back is the program's choice.
-Parameters keep Hugging Face's names (`model.layers.0.self_attn.q_proj.weight`), and are read when first values are asked for.
+The model holds weights and their shapes; attention is the program's own, since how far it looks back is the
+program's choice. Parameters keep Hugging Face's names (`model.layers.0.self_attn.q_proj.weight`), and are read when
+first values are asked for.
 """
 
 from __future__ import annotations
@@ -178,18 +179,14 @@ class Llama(Module):
         self.layers = [Layer(weights, f"model.layers.{number}") for number in range(count)]
         self.norm = weights.norm("model.norm")
         tied = config.tied or "lm_head.weight" not in weights.checkpoint.files
-        self.head = (
-            Projection(self.table) if tied else weights.projection("lm_head", config.hidden, config.vocabulary)
-        )
+        self.head = Projection(self.table) if tied else weights.projection("lm_head", config.hidden, config.vocabulary)
 
     def embed(self, ids: Tensor) -> Tensor:
         """The rows of the embedding table: (...) -> (..., hidden)."""
         return shapes.take(self.table, ids, 0)
 
     @classmethod
-    def from_pretrained(
-        cls, directory: str | PathLike[str], *, layers: int | None = None, dtype: DType = f32
-    ) -> Llama:
+    def from_pretrained(cls, directory: str | PathLike[str], *, layers: int | None = None, dtype: DType = f32) -> Llama:
         """The model of a checkpoint in Hugging Face layout; `layers` takes only the first ones.
 
         Raises CheckpointError where files or tensors are missing or are no Llama model.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from os import PathLike
 from typing import Any
 
@@ -199,7 +200,7 @@ class MLP(Module):
         if len(widths) < 2:
             raise ProgramError(f"an MLP has two widths at least, its inputs and its outputs, got {list(widths)}")
         path = scope(name, "mlp")
-        pairs = zip(widths, widths[1:], strict=False)
+        pairs = pairwise(widths)
         self.layers = [
             Linear(inputs, outputs, name=f"{path}.{position}", steps=steps, dtype=dtype)
             for position, (inputs, outputs) in enumerate(pairs)
@@ -214,11 +215,10 @@ class MLP(Module):
 
 
 class GRUCell(Module):
-    """A gated recurrent unit (Cho et al. 2014) with torch's gates: x (..., inputs), h (..., width) -> h (..., width)."""
+    """A gated recurrent unit (Cho et al. 2014) with torch's gates: x (..., inputs), h (..., width) -> h (...,
+    width)."""
 
-    def __init__(
-        self, inputs: int, width: int, *, name: str | None = None, steps: Steps = None, dtype: DType = f32
-    ):
+    def __init__(self, inputs: int, width: int, *, name: str | None = None, steps: Steps = None, dtype: DType = f32):
         path = scope(name, "gru")
         first = fan_in_uniform(width)
         make = partial(_recurrent, path=path, dtype=dtype, steps=steps, init=first)
@@ -237,9 +237,7 @@ class GRUCell(Module):
 class LSTMCell(Module):
     """A long short-term memory (Hochreiter and Schmidhuber 1997) with torch's gates: x, (h, c) -> (h, c)."""
 
-    def __init__(
-        self, inputs: int, width: int, *, name: str | None = None, steps: Steps = None, dtype: DType = f32
-    ):
+    def __init__(self, inputs: int, width: int, *, name: str | None = None, steps: Steps = None, dtype: DType = f32):
         path = scope(name, "lstm")
         first = fan_in_uniform(width)
         make = partial(_recurrent, path=path, dtype=dtype, steps=steps, init=first)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tempo_ir import index as ix
 from tempo_ir.frontend import elementwise as el
 from tempo_ir.frontend import reductions
 from tempo_ir.frontend.dims import Dim
@@ -15,14 +16,14 @@ from tempo_ir.frontend.gradients import grad
 from tempo_ir.frontend.state import State, state
 from tempo_ir.frontend.tensor import Tensor
 from tempo_ir.frontend.trees import leaves
-from tempo_ir import index as ix
 
 Rate = float | Dim | Tensor
 
 
 @dataclass(frozen=True)
 class Optimiser:
-    """Base of the optimisers; `max_norm` clips the gradients by their common norm before the step (Pascanu et al. 2013)."""
+    """Base of the optimisers; `max_norm` clips the gradients by their common norm before the step (Pascanu et al.
+    2013)."""
 
     learning_rate: Rate
 
@@ -109,7 +110,9 @@ class Adam(Optimiser):
             root = el.sqrt(1.0 - second**count)
             recording.constants[(*key, "rate")] = el.cast(scaled, parameter.dtype).value
             recording.constants[(*key, "root")] = el.cast(root, parameter.dtype).value
-        return Tensor(recording, recording.constants[(*key, "rate")]), Tensor(recording, recording.constants[(*key, "root")])
+        return Tensor(recording, recording.constants[(*key, "rate")]), Tensor(
+            recording, recording.constants[(*key, "root")]
+        )
 
 
 def states_in(parameters: Any) -> list[State]:
@@ -121,7 +124,8 @@ def states_in(parameters: Any) -> list[State]:
     for leaf in found:
         if not isinstance(leaf, State):
             raise ProgramError(
-                f"{leaf.name} cannot be updated: make it a tp.state, or the module with steps=..., and give the module itself, "
+                f"{leaf.name} cannot be updated: make it a tp.state, or the module with steps=..., and give the "
+                "module itself, "
                 "not net[i]"
             )
         states.append(leaf)

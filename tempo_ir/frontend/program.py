@@ -65,8 +65,8 @@ class Program:
     ) -> Result:
         """Run without compiling, by the numpy interpreter that defines the language.
 
-        `arguments` are inputs and bounds (bounds are read off the inputs where they can be). Raises ProgramError for arguments
-        that do not fit, each naming the input.
+        `arguments` are inputs and bounds (bounds are read off the inputs where they can be). Raises ProgramError
+        for arguments that do not fit, each naming the input.
         """
         if target != "reference":
             raise ProgramError(
@@ -156,10 +156,7 @@ def remove_unused(recording: Recording) -> None:
 
 def finished(recording: Recording, place: Place) -> ModuleOp:
     """The module: domains narrowed to the needed points, preconditions stated, verified."""
-    try:
-        from tempo_ir.dialects.sdg.needed import narrow
-    except ImportError:
-        narrow = lambda op: None
+    from tempo_ir.dialects.sdg.needed import narrow
 
     op = ProgramOp(recording.name, recording.space, Region(recording.block), location=place.location)
     module = ModuleOp([op])
@@ -177,8 +174,9 @@ def load_program(
 ) -> Program:
     """Record the program that a Python file defines under `@tp.program`.
 
-    `name` picks one where the file defines several. A setting given as text, as tools have it, is read as a Python literal where
-    the setting's default is no text (`"64"` is 64). Raises ProgramError where there is no such program or setting.
+    `name` picks one where the file defines several. A setting given as text, as tools have it, is read as a Python
+    literal where the setting's default is no text (`"64"` is 64). Raises ProgramError where there is no such
+    program or setting.
     """
     return load_function(path, name)(**{key: literal(value) for key, value in (settings or {}).items()})
 

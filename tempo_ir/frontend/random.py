@@ -63,7 +63,9 @@ def _float(spec: Spec) -> DType:
 def integers(low: int, high: int, spec: Spec = i64[()], over: Over = ()) -> Tensor:
     """Integers, `low <= n < high`."""
     if spec.dtype.kind != "int" or not low < high <= low + 2**32:
-        raise ProgramError(f"random.integers draws from {low} up to {high} as {spec}: give low < high and an integer type")
+        raise ProgramError(
+            f"random.integers draws from {low} up to {high} as {spec}: give low < high and an integer type"
+        )
     words = bits(i64[spec.shape], over)
     return el.cast(words % (high - low) + low, spec.dtype)
 

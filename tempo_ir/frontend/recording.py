@@ -1,4 +1,5 @@
-"""The program that is being recorded: its declarations, its ops, and what is left to do when the user's function returns."""
+"""The program that is being recorded: its declarations, its ops, and what is left to do when the user's function
+returns."""
 
 from __future__ import annotations
 

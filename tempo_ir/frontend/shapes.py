@@ -81,14 +81,16 @@ def reshape(x: Value, *shape: int | Dim | Iterable[int | Dim]) -> Tensor:
             and (others.value == 0 or total.value % others.value)
         ):
             raise ProgramError(
-                f"cannot reshape {shape_text(source.extents)} to {shape_text(extents)}: {total} is no multiple of {others}"
+                f"cannot reshape {shape_text(source.extents)} to {shape_text(extents)}: {total} is no multiple of "
+                f"{others}"
             )
         rest = Domain(source.dims).simplify(total // others, source.recording.space)
         extents[extents.index(-1)] = rest.value if isinstance(rest, ix.Const) else rest
     difference = product(extents) - total
     if isinstance(difference, ix.Const) and difference.value != 0:
         raise ProgramError(
-            f"cannot reshape {shape_text(source.extents)} to {shape_text(extents)}: {total} elements are not {product(extents)}"
+            f"cannot reshape {shape_text(source.extents)} to {shape_text(extents)}: {total} elements are not "
+            f"{product(extents)}"
         )
     return reshape_to(source, extents)
 

@@ -73,7 +73,8 @@ class State(Tensor):
             )
         if foreign := [name for name in given.dims if name not in self.steps]:
             raise ProgramError(
-                f"the state {self.name} is carried through ({', '.join(self.steps)}), its update also varies over {foreign[0]}: "
+                f"the state {self.name} is carried through ({', '.join(self.steps)}), its update also varies over "
+                f"{foreign[0]}: "
                 f"reduce it over {foreign[0]}, or add {foreign[0]} to steps"
             )
         extents = Tensor(self.recording, self.value).extents
@@ -91,7 +92,8 @@ class State(Tensor):
         """Give the merge its cases, and the program the last value."""
         if self._next is None:
             raise ProgramError(
-                f"the state {self.name} has no update: write {self.label}.next = ..., give it to an optimiser's minimize, "
+                f"the state {self.name} has no update: write {self.label}.next = ..., give it to an optimiser's "
+                "minimize, "
                 "or make it a tp.parameter (no steps)",
                 self.place,
             )
@@ -115,8 +117,8 @@ def carried(
 ) -> list[tuple[Cond, sdg.Access]]:
     """The cases of a value before each step, steps taken in lexicographic order.
 
-    Before the very first step it is `first`; otherwise the update of the step before: one back in the innermost dim, or, at
-    its start, the last point of the inner dims one back in the dim outside.
+    Before the very first step it is `first`; otherwise the update of the step before: one back in the innermost
+    dim, or, at its start, the last point of the inner dims one back in the dim outside.
     """
     cases: list[tuple[Cond, sdg.Access]] = [
         (ix.conj(*(ix.compare("=", ix.Sym(name), 0) for name in steps)), sdg.Access(first)),
@@ -146,14 +148,15 @@ def hint(label: str) -> str:
 
 
 def parameter(name: str, spec: Spec, init: Init = 0.0) -> Tensor:
-    """A constant that the caller owns: an array of `spec`, first made by `init` (a function of a generator and a shape, an array
-    or a number)."""
+    """A constant that the caller owns: an array of `spec`, first made by `init` (a function of a generator and a
+    shape, an array or a number)."""
     recording = current()
     return Tensor(recording, _first(recording, name, spec, init, ()))
 
 
 def state(name: str, spec: Spec, init: Init = 0.0, *, steps: Dim | Sequence[Dim]) -> State:
-    """An array carried through `steps` in lexicographic order: `w[i]` is its value before step i, `w.next = ...` the update.
+    """An array carried through `steps` in lexicographic order: `w[i]` is its value before step i, `w.next = ...`
+    the update.
 
     The call takes the first value in `state` and returns the last one.
     """

@@ -32,7 +32,8 @@ class Record(Node):
 
 
 def record(**values: Any) -> Record:
-    """Values under names, handled as one: `tp.stop_gradient`, `.map`, `tp.output` and `tp.grad` go through all of them."""
+    """Values under names, handled as one: `tp.stop_gradient`, `.map`, `tp.output` and `tp.grad` go through all of
+    them."""
     return Record(**values)
 
 
