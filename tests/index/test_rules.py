@@ -25,7 +25,9 @@ from tempo_ir.index.rules import (
 )
 
 NAMES = ("s", "t")
-POINTS = [dict(zip(NAMES, values, strict=True)) for values in itertools.product(range(-7, 8), repeat=2)]
+POINTS: list[dict[str, int]] = [
+    dict(zip(NAMES, values, strict=True)) for values in itertools.product(range(-7, 8), repeat=2)
+]
 DIVISORS = (-3, -2, -1, 1, 2, 3, 4, 6)
 
 
@@ -78,8 +80,7 @@ def test_extreme_rule(rule: ExtremeRule, op: Extreme):
 def test_normal_form_of_sums_and_products():
     chosen = random.Random(0).sample(EXPRESSIONS, 12)
     for left, right in itertools.product(chosen, repeat=2):
-        for op in ("+", "-", "*"):
-            raw = Binary(op, left, right)
+        for raw in (Binary("+", left, right), Binary("-", left, right), Binary("*", left, right)):
             assert same(from_terms(terms(raw)), raw)
             assert simplify(simplify(raw)) == simplify(raw)
 
@@ -87,12 +88,19 @@ def test_normal_form_of_sums_and_products():
 def random_expression(source: random.Random, depth: int) -> Expr:
     if depth == 0:
         return source.choice([Sym("s"), Sym("t"), Const(source.randint(-4, 9))])
-    op = source.choice(["+", "-", "*", "//", "%", "min", "max"])
     left = random_expression(source, depth - 1)
     right = random_expression(source, depth - 1)
-    if op in ("min", "max"):
-        return MinMax(op, (left, right))
-    return Binary(op, left, Const(source.choice([-3, 1, 2, 4, 5])) if op in ("//", "%") else right)
+    divisor = Const(source.choice([-3, 1, 2, 4, 5]))
+    operations = (
+        Binary("+", left, right),
+        Binary("-", left, right),
+        Binary("*", left, right),
+        Binary("//", left, divisor),
+        Binary("%", left, divisor),
+        MinMax("min", (left, right)),
+        MinMax("max", (left, right)),
+    )
+    return source.choice(operations)
 
 
 def test_random_expressions_keep_their_value_and_their_text():
