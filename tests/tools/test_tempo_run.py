@@ -1,0 +1,120 @@
+"""tempo-run: what it takes, what it prints and writes, and its messages."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from tempo_ir.tools.tempo_run import main
+
+SCAN = """
+sdg.program @scan dims(t: T) where T >= 1 {
+  %zero = sdg.constant 0.0 : tensor<4xf32>
+  %w = sdg.parameter "w" : tensor<4xf32>
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %h = sdg.merge {t = 0 : %zero, t > 0 : %s[t - 1]} in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %xw = sdg.mul %x[t], %w in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %s = sdg.add %h[t], %xw[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "s" %s[t] in (t) : tensor<4xf32>
+}
+"""
+
+COUNTER = """
+sdg.program @count dims(t: T) {
+  %host = sdg.host_state @counter : !sdg.token
+  %before = sdg.merge {t = 0 : %host, t > 0 : %after[t - 1]} in (t) : (!sdg.token, !sdg.token) -> !sdg.token
+  %n, %after = sdg.host @counter::@next() after %before[t] in (t) : (!sdg.token) -> (tensor<i64>, !sdg.token)
+  sdg.output "n" %n[t] in (t) : tensor<i64>
+}
+"""
+
+HOSTS = """
+class Counter:
+    def __init__(self):
+        self.n = 0
+    def next(self):
+        self.n += 1
+        return self.n
+
+class Failing:
+    def next(self):
+        raise ValueError("the environment is gone")
+"""
+
+
+@pytest.fixture
+def folder(in_temporary_directory):
+    (in_temporary_directory / "scan.mlir").write_text(SCAN)
+    (in_temporary_directory / "count.mlir").write_text(COUNTER)
+    (in_temporary_directory / "hosts_of_test.py").write_text(HOSTS)
+    np.save("x.npy", np.arange(12, dtype=np.float32).reshape(3, 4))
+    return in_temporary_directory
+
+
+def run(*arguments: str) -> int:
+    return main(["--target", "reference", *arguments])
+
+
+def test_outputs_are_printed_and_written(folder, capsys):
+    assert run("scan.mlir", "--input", "x=x.npy", "--out", "results", "--dump-ir", "ir", "--check") == 0
+    w = load_file("results/state.safetensors")["w"]
+    x = np.load("x.npy")
+    np.testing.assert_allclose(np.load("results/s.npy"), np.cumsum(x * w, axis=0), rtol=1e-6)
+    printed = capsys.readouterr().out
+    assert "s: float32[3, 4] [[" in printed
+    assert "check s: ok" in printed
+    assert (folder / "ir/sdg.mlir").read_text().startswith("sdg.program @scan dims(t: T)")
+
+
+def test_inputs_not_given_are_drawn_from_the_seed(folder, capsys):
+    texts = []
+    for seed in ("1", "1", "2"):
+        assert run("scan.mlir", "--set", "T=3", "--seed", seed) == 0
+        texts.append(capsys.readouterr().out)
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_host_objects_come_from_modules(folder, capsys):
+    assert run("count.mlir", "--set", "T=3", "--host", "counter=hosts_of_test:Counter") == 0
+    assert capsys.readouterr().out == "n: int64[3] [1 2 3]\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["absent.mlir"], "error: absent.mlir: No such file or directory"),
+        (["absent.py"], "error: absent.py: No such file or directory"),
+        (
+            ["scan.mlir", "--input", "y=x.npy", "--set", "T=3"],
+            "error: --input y: the program has no input of this name",
+        ),
+        (["scan.mlir", "--input", "x"], "error: --input x: write name=file.npy"),
+        (["scan.mlir", "--input", "x=scan.mlir"], "error: --input x=scan.mlir: scan.mlir is no .npy file"),
+        (["scan.mlir", "--input", "x=wide.npy"], 'scan.mlir:5:3: error: input "x" has shape (3, 5), expected (3, 4)'),
+        (
+            ["scan.mlir", "--input", "x=x.npy", "--set", "T=4"],
+            "error: input 'x' has T = 3, another input or --set has 4",
+        ),
+        (["scan.mlir", "--set", "T=2.5"], "error: --set T=2.5: a bound is a number of steps, 0 or more"),
+        (["scan.mlir", "--set", "width=2"], "error: --set width: the program has the bounds T"),
+        (["scan.mlir", "--set", "T"], "error: --set T: write name=value"),
+        (["scan.mlir", "--set", "T=1", "--set", "T=2"], "error: --set T=2: 'T' is set twice"),
+        (["count.mlir", "--set", "T=1"], "there is no host object @counter; given are none"),
+        (["count.mlir", "--set", "T=1", "--host", "counter"], "error: --host counter: write name=module:factory"),
+        (["count.mlir", "--set", "T=1", "--host", "counter=nowhere:A"], "No module named 'nowhere'"),
+        (["count.mlir", "--set", "T=1", "--host", "counter=hosts_of_test:A"], "no function or class 'A'"),
+        (
+            ["count.mlir", "--set", "T=1", "--host", "counter=hosts_of_test:Failing"],
+            "hosts_of_test.py:11:9: error: ValueError: the environment is gone",
+        ),
+        (["hosts_of_test.py"], "error: hosts_of_test.py: it has no @tp.program"),
+    ],
+)
+def test_mistakes_have_one_clean_message(folder, capsys, arguments, message):
+    np.save("wide.npy", np.zeros((3, 5), np.float32))
+    assert run(*arguments) == 1
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert "Traceback" not in printed.err
+    assert printed.out == ""
