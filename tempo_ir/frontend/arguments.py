@@ -10,6 +10,7 @@ import numpy as np
 
 from tempo_ir import index as ix
 from tempo_ir.frontend.description import Array, InputInfo
+from tempo_ir.frontend.dims import Dim, is_integer
 from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.index.expr import Expr
 
@@ -107,7 +108,7 @@ def _listed(names: Any) -> str:
 
 
 def _bound(name: str, value: Any) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
+    if not is_integer(value) or isinstance(value, Dim) or value < 0:
         raise ProgramError(f"the bound {name} is a number of steps, 0 or more, got {value!r}")
     return int(value)
 

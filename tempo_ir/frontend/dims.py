@@ -8,7 +8,7 @@ again, `t < P` is a `Condition`. Where a tensor is expected, either becomes one 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 from tempo_ir import index as ix
 from tempo_ir.frontend import recording
@@ -265,10 +265,10 @@ def dims(*names: str) -> tuple[tuple[Dim, Dim], ...]:
 
 def dim_names(over: Dim | Sequence[Dim], what: str) -> tuple[str, ...]:
     """The names of the dims in `over=`, which stand in the order of their declaration."""
-    listed = (over,) if isinstance(over, Dim) else tuple(over)
+    entries: Sequence[Any] = over if isinstance(over, Sequence) else (over,)
     declared = recording.current().dims
     names: list[str] = []
-    for entry in listed:
+    for entry in entries:
         if not isinstance(entry, Dim) or not isinstance(entry.expr, ix.Sym) or entry.expr.name not in declared:
             raise ProgramError(
                 f"{what} varies over dims made by tp.dim, got '{entry}' (declared: {', '.join(declared) or 'none'})"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
@@ -36,7 +36,7 @@ Scalar = bool | int | float
 def checked_value(value: object) -> Value:
     """`value` if an operation can take it; raises ProgramError naming its type otherwise."""
     if isinstance(value, Tensor | Dim | Condition | bool | int | float | np.ndarray | np.generic):
-        return value
+        return value  # pyright: ignore[reportUnknownVariableType]
     raise ProgramError(
         f"expected a tensor, a dim, a number or a numpy array, got {type(value).__name__}"
         + (": tp.stack joins the elements of a list" if isinstance(value, list | tuple) else "")
@@ -44,7 +44,7 @@ def checked_value(value: object) -> Value:
     )
 
 
-def is_scalar(value: object) -> bool:
+def is_scalar(value: object) -> TypeGuard[bool | int | float]:
     """True for a Python number, which is weak in promotion; numpy's numbers have a type of their own."""
     return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
 
@@ -89,7 +89,8 @@ def array_constant(array: np.ndarray[Any, Any]) -> Tensor:
     key = ("array", dtype.name, array.shape, array.tobytes())
     if key not in recording.constants:
         result_type = types.tensor(dtype.element, list(array.shape))
-        dense = DenseIntOrFPElementsAttr.from_list(result_type, array.reshape(-1).tolist())
+        literal_type: Any = result_type
+        dense = DenseIntOrFPElementsAttr.from_list(literal_type, array.reshape(-1).tolist())
         recording.constants[key] = recording.add(sdg.ConstantOp(dense, result_type=result_type), name="").results[0]
     return Tensor(recording, recording.constants[key])
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dis
+import inspect
 import os
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, pairwise
@@ -62,7 +62,7 @@ def place_of(location: LocationAttr) -> Place | None:
 
 def here() -> Place | None:
     """The innermost line outside this package that is running now: the line of the user's program."""
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = inspect.currentframe()
     while frame is not None and _is_internal(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
@@ -92,5 +92,5 @@ def _assigned_names(code: CodeType) -> dict[int, str]:
     names: dict[int, str] = {}
     for first, second in pairwise(instructions):
         if second.opname in stores:
-            names.update(dict.fromkeys(range(first.offset, second.offset), second.argval))
+            names.update((offset, str(second.argval)) for offset in range(first.offset, second.offset))
     return names

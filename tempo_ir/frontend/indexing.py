@@ -8,7 +8,7 @@ stands for the missing ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -88,7 +88,7 @@ def dim_entry(x: Tensor, name: str, entry: Any) -> Entry:
     bound = x.recording.dims[name]
     if isinstance(entry, ix.Sym):
         return entry
-    if isinstance(entry, slice):
+    if is_range(entry):
         return range_entry(entry, bound)
     if is_integer(entry):
         return from_end(entry, bound)
@@ -105,7 +105,12 @@ def dim_entry(x: Tensor, name: str, entry: Any) -> Entry:
     )
 
 
-def range_entry(entry: slice, bound: Expr) -> Slice:
+def is_range(entry: Any) -> TypeGuard[slice[Any, Any, Any]]:
+    """True for a Python slice."""
+    return isinstance(entry, slice)
+
+
+def range_entry(entry: slice[Any, Any, Any], bound: Expr) -> Slice:
     """A Python slice as an index entry over `bound` points."""
     step = 1 if entry.step is None else entry.step
     if not isinstance(step, int) or isinstance(step, bool) or step < 1:
@@ -181,7 +186,7 @@ def whole_axis(extent: types.Extent) -> Slice:
 def axis_entry(x: Tensor, axis: int, extent: types.Extent, entry: Any) -> Entry:
     """One entry over an axis as an index entry, checked where the numbers are known."""
     bound = ix.as_expr(extent)
-    if isinstance(entry, slice):
+    if is_range(entry):
         return clipped(range_entry(entry, bound), extent)
     if is_integer(entry):
         point = from_end(entry, bound)

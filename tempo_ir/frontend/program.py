@@ -139,7 +139,9 @@ def build(source: ProgramFunction, settings: Mapping[str, Any]) -> Program:
 def remove_unused(recording: Recording) -> None:
     """Erase the ops that no output and no host call needs; what the caller gives stays declared."""
     needed: set[Operation] = set()
-    waiting = [op for op in recording.block.ops if isinstance(op, OutputOp | HostOp | InputOp | ParameterOp)]
+    waiting: list[Operation] = [
+        op for op in recording.block.ops if isinstance(op, OutputOp | HostOp | InputOp | ParameterOp)
+    ]
     while waiting:
         op = waiting.pop()
         if op in needed:

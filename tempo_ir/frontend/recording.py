@@ -3,7 +3,7 @@ returns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -125,7 +125,7 @@ def current() -> Recording:
 
 
 @contextmanager
-def recorded(recording: Recording) -> Iterator[Recording]:
+def recorded(recording: Recording) -> Generator[Recording]:
     """Make `recording` the current one."""
     if (outer := _current.get()) is not None:
         raise ProgramError(f"program '{recording.name}' is made inside program '{outer.name}': call it outside")

@@ -190,7 +190,8 @@ def _first(recording: Recording, name: str, spec: Spec, init: Init, steps: tuple
 def initialiser(name: str, spec: Spec, init: Any, place: Place | None) -> Initialiser:
     """`init` as a function of a generator and a shape."""
     if callable(init):
-        return init
+        function: Any = init
+        return function
     array = np.asarray(init)
     if array.ndim and array.shape != spec.shape:
         raise ProgramError(f"'{name}' is {spec}, its first value has the shape {array.shape}", place)

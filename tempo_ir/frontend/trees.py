@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.frontend.tensor import Tensor
@@ -42,9 +42,11 @@ def children(tree: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(tree, Node):
         yield from vars(tree).items()
     elif isinstance(tree, Mapping):
-        yield from ((str(name), part) for name, part in tree.items())
+        mapping = cast(Mapping[object, object], tree)
+        yield from ((str(name), part) for name, part in mapping.items())
     elif isinstance(tree, list | tuple):
-        yield from ((str(position), part) for position, part in enumerate(tree))
+        sequence = cast(Sequence[object], tree)
+        yield from ((str(position), part) for position, part in enumerate(sequence))
 
 
 def leaves(tree: Any) -> list[tuple[str, Tensor]]:
@@ -66,8 +68,9 @@ def tree_map(function: Callable[[Any], Any], tree: Any) -> Any:
         mapped.__dict__.update({name: tree_map(function, part) for name, part in vars(tree).items()})
         return mapped
     if isinstance(tree, Mapping):
-        return {name: tree_map(function, part) for name, part in tree.items()}
+        mapping = cast(Mapping[object, object], tree)
+        return {name: tree_map(function, part) for name, part in mapping.items()}
     if isinstance(tree, list | tuple):
-        parts = [tree_map(function, part) for part in tree]
+        parts = [tree_map(function, part) for part in cast(Sequence[object], tree)]
         return parts if isinstance(tree, list) else tuple(parts)
     return tree
