@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from tempo_ir.dialects.sdg.base import SdgOp
-from tempo_ir.dialects.sdg.structure import MergeOp, case_domain
+from tempo_ir.dialects.sdg.structure import MergeOp, ProgramOp, case_domain
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import (
     FALSE,
@@ -25,6 +25,11 @@ from tempo_ir.index.expr import (
     free_symbols,
     negate,
 )
+
+
+def program_ops(program: ProgramOp) -> list[SdgOp]:
+    """The sdg ops of a program, in textual order."""
+    return [op for op in program.body.ops if isinstance(op, SdgOp)]
 
 
 def read_domain(op: SdgOp, number: int) -> Domain:

@@ -15,7 +15,14 @@ from xdsl.utils.exceptions import VerifyException
 from tempo_ir.dialects.sdg.base import OpError, SdgOp
 from tempo_ir.dialects.sdg.inference import Obligation
 from tempo_ir.dialects.sdg.locations import op_text
-from tempo_ir.dialects.sdg.reads import claim_problem, gap_problem, read_domain, read_problem, unreached_problem
+from tempo_ir.dialects.sdg.reads import (
+    claim_problem,
+    gap_problem,
+    program_ops,
+    read_domain,
+    read_problem,
+    unreached_problem,
+)
 from tempo_ir.dialects.sdg.sources import SourceOp
 from tempo_ir.dialects.sdg.structure import MergeOp, OutputOp
 from tempo_ir.index.domain import Domain, Space
@@ -46,11 +53,6 @@ def verify_program(program: ProgramOp) -> None:
         if isinstance(op, MergeOp):
             check_cases(op, space)
         check_claims(op, space)
-
-
-def program_ops(program: ProgramOp) -> list[SdgOp]:
-    """The sdg ops of a program, in textual order."""
-    return [op for op in program.body.ops if isinstance(op, SdgOp)]
 
 
 def check_names(ops: Iterable[SdgOp], space: Space) -> None:

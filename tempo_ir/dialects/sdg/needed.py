@@ -1,0 +1,107 @@
+"""Narrowing: every op gets the domain of its needed points, and what nobody needs is erased."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from tempo_ir.dialects.sdg.base import SdgOp
+from tempo_ir.dialects.sdg.points import Analysis, producers
+from tempo_ir.dialects.sdg.reads import claim_problem, read_problem, unreached_problem
+from tempo_ir.dialects.sdg.sources import SourceOp
+from tempo_ir.dialects.sdg.structure import MergeOp, OutputOp, ProgramOp, case_domain
+from tempo_ir.index import isl
+from tempo_ir.index.domain import Domain, Space
+from tempo_ir.index.expr import IndexExpressionError
+
+
+def narrow(program: ProgramOp) -> None:
+    """Give every op the domain of its needed points, in place, and erase what nobody needs.
+
+    ```mlir
+    %y = sdg.neg %x[t] in (t)          ->   %y = sdg.neg %x[t] in (t: 0 to T - 1)
+    sdg.output "y" %y[t] in (t: 0 to T - 1)
+    ```
+
+    Inputs, parameters and outputs keep their domains: the caller sees them. A pure op keeps more points where that
+    makes its domain simpler and every read stays inside. Cases of a merge that are left without points go away. Raises
+    OpError for a host call whose points have no exact domain, since it must run at these and no others.
+    """
+    analysis = Analysis(program)
+    narrowable = [op for op in analysis.ops if not isinstance(op, SourceOp | OutputOp)]
+    domains = {op: domain for op in narrowable if (domain := analysis.domain(op)) is not None}
+    relax(analysis, domains)
+    for op, domain in domains.items():
+        if domain != op.domain:
+            op.domain = domain
+    for op in domains:
+        if isinstance(op, MergeOp):
+            drop_cases(op, program.space)
+    erase([op for op in narrowable if op not in domains])
+
+
+def relax(analysis: Analysis, domains: dict[SdgOp, Domain]) -> None:
+    """Replace domains by simpler ones with more points, in place, where no read then leaves what it reads.
+
+    Ops with equal points are relaxed together, so that equal layers stay equal.
+    """
+    exact = dict(domains)
+    simpler = {op: domain for op in domains if (domain := analysis.relaxed(op)) is not None}
+    refused: set[Domain] = set()
+    while True:
+        domains.update({op: exact[op] if exact[op] in refused else domain for op, domain in simpler.items()})
+        relaxed = [op for op in simpler if exact[op] not in refused]
+        space = analysis.space
+        worse = {exact[op] for op in relaxed if leaves(op, domains, space) and not leaves(op, exact, space)}
+        if not worse:
+            return
+        refused |= worse
+
+
+def leaves(op: SdgOp, domains: Mapping[SdgOp, Domain], space: Space) -> bool:
+    """Whether a read of `op` would leave its producer's domain, or a claim fail, if the ops had the given domains."""
+    domain = domains.get(op, op.domain)
+    for number, access in enumerate(op.accesses):
+        producer = access.value.owner
+        if not isinstance(producer, SdgOp):
+            continue
+        consumer = case_domain(domain, op.conds, number) if isinstance(op, MergeOp) else domain
+        if read_problem(space, consumer, access.index, domains.get(producer, producer.domain)) is not None:
+            return True
+    return any(claim_problem(claim, space, domain) is not None for claim, _ in op.claims())
+
+
+def drop_cases(merge: MergeOp, space: Space) -> None:
+    """Remove the cases that have no point left in the narrowed domain, in place.
+
+    A case without a point in any domain is a mistake that the verifier shows, and stays.
+    """
+    conds, accesses = merge.conds, merge.accesses
+    kept = [number for number in range(len(conds)) if not is_retired(merge, space, number)]
+    if kept and len(kept) < len(conds):
+        merge.set_cases([(conds[number], accesses[number]) for number in kept])
+
+
+def is_retired(merge: MergeOp, space: Space, number: int) -> bool:
+    """Whether a case that applies at some point of the dims applies at none of the domain."""
+    try:
+        left = isl.domain_set(space, merge.case_domain(number))
+    except IndexExpressionError:
+        return False
+    return left.is_empty() and unreached_problem(space, merge.domain.dims, merge.conds, number) is None
+
+
+def erase(ops: Iterable[SdgOp]) -> None:
+    """Erase ops that nothing needs, except those that a needed op still names."""
+    candidates = dict.fromkeys(ops)
+    waiting = list(candidates)
+    while waiting:
+        op = waiting.pop()
+        if op not in candidates or all(use.operation in candidates for result in op.results for use in result.uses):
+            continue
+        del candidates[op]
+        waiting += [producer for producer in producers(op) if producer in candidates]
+    for op in candidates:
+        op.detach()
+        op.drop_all_references()
+    for op in candidates:
+        op.erase(drop_references=False)

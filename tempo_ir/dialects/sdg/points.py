@@ -1,0 +1,307 @@
+"""Needed points: an op exists at the points that something needs, and nowhere else.
+
+Outputs need their whole domain, and so do host calls whose results nobody reads (they are called for their effect); a
+read needs the points that it reads, at the needed points of the reader where the case holds. For given bounds the graph
+of points is finite and, in a program that can run, acyclic: one set of points satisfies these rules. Components of the
+graph are visited readers first. Inside a cycle the sets grow from their seeds; where they keep growing (a recurrence
+that is only read at its end grows by a step at a time) the constraints that moved are dropped, as in the widening of
+abstract interpretation (Cousot and Cousot 1977), and the result is exact if applying the rules again changes nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from tempo_ir.dialects.sdg.attributes import TokenType
+from tempo_ir.dialects.sdg.base import OpError, SdgOp
+from tempo_ir.dialects.sdg.reads import program_ops, read_domain
+from tempo_ir.dialects.sdg.structure import GradOp, HostOp, OutputOp, ProgramOp
+from tempo_ir.graphs import is_cyclic, strongly_connected
+from tempo_ir.index import isl
+from tempo_ir.index.domain import Domain, Space
+from tempo_ir.index.expr import TRUE, And, Index, IndexExpressionError, Or, Sym, free_symbols
+
+STEPS_BEFORE_WIDENING = 4
+"""How often the points of an op in a cycle may grow before the constraints that move are dropped."""
+STEPS_OF_REFINEMENT = 4
+"""How often the rules are applied to a widened result in the hope that it becomes exact."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needed:
+    """The needed points of an op; not `exact` if they may be more than something needs."""
+
+    points: isl.Set
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Operand `number` of `reader`; without an index (a gradient's loss) the whole domain is read."""
+
+    reader: SdgOp
+    number: int
+    index: Index | None
+
+
+class Analysis:
+    """The needed points of the ops of one program, readers first."""
+
+    def __init__(self, program: ProgramOp):
+        self.space = program.space
+        self.ops = program_ops(program)
+        self.reads = reads_of(self.ops)
+        self.needed: dict[SdgOp, Needed] = {}
+        self._interned: dict[str, isl.Set] = {}
+        self._images: dict[tuple[int, Domain, Index | None, Domain], isl.Set | None] = {}
+        self._unions: dict[tuple[int, int], isl.Set] = {}
+        self._domains: dict[tuple[int, tuple[str, ...]], Domain | None] = {}
+        for component in strongly_connected(self.ops, self._readers):
+            self._visit(component)
+
+    def _readers(self, op: SdgOp) -> Iterable[SdgOp]:
+        return [read.reader for read in self.reads.get(op, ())]
+
+    def _visit(self, component: Sequence[SdgOp]) -> None:
+        """Find the points of a component all of whose readers outside have theirs."""
+        if is_cyclic(list(component), self._readers):
+            self._visit_cycle(component)
+            return
+        (op,) = component
+        if (points := self._contribution(op)) is None:
+            return
+        self.needed[op] = Needed(points, self._readers_exact((op,)))
+        if self._as_domain(points, op) is None:
+            self.needed[op] = Needed(self._full(op), exact=False)
+
+    def _visit_cycle(self, component: Sequence[SdgOp]) -> None:
+        widened = self._grow(component)
+        exact = self._readers_exact(component)
+        if widened:
+            exact = self._refine(component) and exact
+        found = [op for op in component if op in self.needed]
+        if any(self._as_domain(self.needed[op].points, op) is None for op in found):
+            self.needed.update({op: Needed(self._full(op), exact=False) for op in component})
+            return
+        for op in found:
+            self.needed[op] = Needed(self._intern(self.needed[op].points), exact)
+
+    def _readers_exact(self, component: Sequence[SdgOp]) -> bool:
+        readers = [reader for op in component for reader in self._readers(op)]
+        return all(self.needed[reader].exact for reader in readers if reader in self.needed)
+
+    def _grow(self, component: Sequence[SdgOp]) -> bool:
+        """Add points until no rule adds any; whether constraints had to be dropped on the way."""
+        inside = {op: position for position, op in enumerate(component)}
+        by_position = list(component)
+        steps = dict.fromkeys(component, 0)
+        waiting = list(range(len(component)))
+        queued = set(waiting)
+        widened = False
+        while waiting:
+            op = by_position[heapq.heappop(waiting)]
+            queued.discard(inside[op])
+            points, known = self._contribution(op), self.needed.get(op)
+            if points is None or (known is not None and known.points is points):
+                continue
+            if known is not None:
+                points = self._union(known.points, points)
+                if points is known.points:
+                    continue
+                steps[op] += 1
+                if steps[op] > STEPS_BEFORE_WIDENING:
+                    points, widened = self._intern(without_moving(known.points, points, self._full(op))), True
+            self.needed[op] = Needed(points)
+            for producer in producers(op):
+                if (position := inside.get(producer)) is not None and position not in queued:
+                    heapq.heappush(waiting, position)
+                    queued.add(position)
+        return widened
+
+    def _refine(self, component: Sequence[SdgOp]) -> bool:
+        """Apply the rules to a result that holds all needed points and maybe more; whether they leave it as it is."""
+        for _ in range(STEPS_OF_REFINEMENT):
+            once = {op: self._contribution(op) for op in component if op in self.needed}
+            changed = {op: points for op, points in once.items() if not self._is_known(op, points)}
+            if not changed:
+                return True
+            for op, points in changed.items():
+                if points is None:
+                    del self.needed[op]
+                else:
+                    self.needed[op] = Needed(points)
+        return False
+
+    def _is_known(self, op: SdgOp, points: isl.Set | None) -> bool:
+        return points is not None and points.is_equal(self.needed[op].points)
+
+    def _contribution(self, op: SdgOp) -> isl.Set | None:
+        """The points of `op` that its readers need, as far as theirs are known; None for no points."""
+        total = self._full(op) if is_root(op) else None
+        for read in self.reads.get(op, ()):
+            reader = self.needed.get(read.reader)
+            if reader is None:
+                continue
+            image = self._image(read, reader.points, op)
+            if image is not None:
+                total = image if total is None else self._union(total, image)
+        return total
+
+    def _image(self, read: Read, points: isl.Set, producer: SdgOp) -> isl.Set | None:
+        """The points of `producer` that a read needs, given the needed points of the reader."""
+        if read.index is None:
+            return self._full(producer)
+        consumer = read_domain(read.reader, read.number)
+        if consumer == producer.domain and is_current(read.index, consumer):
+            return points
+        key = (id(points), consumer, read.index, producer.domain)
+        if key not in self._images:
+            self._images[key] = self._compute_image(read, consumer, points, producer)
+        return self._images[key]
+
+    def _compute_image(self, read: Read, consumer: Domain, points: isl.Set, producer: SdgOp) -> isl.Set | None:
+        if read.index is None:
+            return self._full(producer)
+        try:
+            relation = isl.access_map(self.space, consumer, read.index, producer.domain)
+        except IndexExpressionError as error:
+            raise OpError(f"operand #{read.number}: {error}", read.reader) from None
+        image = relation.intersect_domain(points).range().intersect(self._full(producer))
+        return None if image.is_empty() else self._intern(image)
+
+    def _full(self, op: SdgOp) -> isl.Set:
+        try:
+            return self._intern(isl.domain_set(self.space, op.domain))
+        except IndexExpressionError as error:
+            raise OpError(str(error), op) from None
+
+    def _intern(self, points: isl.Set) -> isl.Set:
+        """One object per set, as far as isl's normal form tells, so that equal questions are asked once."""
+        points = points.coalesce()
+        return self._interned.setdefault(str(points), points)
+
+    def _union(self, first: isl.Set, second: isl.Set) -> isl.Set:
+        if first is second:
+            return first
+        key = (id(first), id(second))
+        if key not in self._unions:
+            if second.is_subset(first):
+                self._unions[key] = first
+            elif first.is_subset(second):
+                self._unions[key] = second
+            else:
+                self._unions[key] = self._intern(first.union(second))
+        return self._unions[key]
+
+    def domain(self, op: SdgOp) -> Domain | None:
+        """The domain of exactly the needed points of `op`, or its own where there is none; None if nothing needs it.
+
+        Raises OpError for a host call whose points have no exact domain.
+        """
+        needed = self.needed.get(op)
+        if needed is None:
+            return None
+        if isinstance(op, GradOp):
+            return op.domain
+        domain = self._as_domain(needed.points, op) if needed.exact or not isinstance(op, HostOp) else None
+        if domain is None and isinstance(op, HostOp):
+            raise OpError(
+                "the points at which this call is needed cannot be found exactly, and it must run at no others: "
+                "read its results at every point, or by simpler indices",
+                op,
+            )
+        return op.domain if domain is None else domain
+
+    def relaxed(self, op: SdgOp) -> Domain | None:
+        """A domain of the needed points and more that is simpler to read and to loop over; None if there is none.
+
+        Conditions on bounds alone are dropped, and so is what makes the points more than one range per dim.
+        """
+        needed, exact = self.needed.get(op), self.domain(op)
+        if needed is None or exact is None or isinstance(op, HostOp) or is_plain(exact):
+            return None
+        loose = needed.points.gist_params(needed.points.params()).intersect(self._full(op))
+        for points in (loose, loose.simple_hull().to_set().intersect(self._full(op))):
+            domain = self._as_domain(self._intern(points), op)
+            if domain is not None and is_plain(domain):
+                return domain
+        return None
+
+    def _as_domain(self, points: isl.Set, op: SdgOp) -> Domain | None:
+        """The shortest domain known to have exactly these points, be it the op's own; None if there is none."""
+        key = (id(points), op.domain.dims)
+        if key not in self._domains:
+            self._domains[key] = as_domain(points, op.domain.dims, self.space)
+        domain = self._domains[key]
+        is_own = points is self._full(op)
+        return op.domain if is_own and (domain is None or len(str(op.domain)) <= len(str(domain))) else domain
+
+
+def is_root(op: SdgOp) -> bool:
+    """Whether all points of the op are needed for their own sake: an output, or a host call for its effect alone."""
+    if isinstance(op, HostOp):
+        return not any(result.uses for result in op.results if not isinstance(result.type, TokenType))
+    return isinstance(op, OutputOp)
+
+
+def reads_of(ops: Iterable[SdgOp]) -> dict[SdgOp, list[Read]]:
+    """For each op that some op of the program reads, the reads."""
+    reads: dict[SdgOp, list[Read]] = {}
+
+    def record(value: SSAValue, read: Read) -> None:
+        if isinstance(owner := value.owner, SdgOp):
+            reads.setdefault(owner, []).append(read)
+
+    for op in ops:
+        for number, access in enumerate(op.accesses):
+            record(access.value, Read(op, number, access.index))
+        if isinstance(op, GradOp):
+            record(op.loss, Read(op, 0, None))
+            record(op.wrt, Read(op, 1, None))
+    return reads
+
+
+def producers(op: SdgOp) -> list[SdgOp]:
+    """The ops that `op` reads, each once."""
+    owners = dict.fromkeys(value.owner for value in op.operands)
+    return [owner for owner in owners if isinstance(owner, SdgOp)]
+
+
+def is_current(index: Index, domain: Domain) -> bool:
+    """Whether the index reads the current point of a producer over the same dims."""
+    return index == tuple(map(Sym, domain.dims))
+
+
+def without_moving(old: isl.Set, new: isl.Set, whole: isl.Set) -> isl.Set:
+    """The points of `whole` that satisfy those constraints of `old` that `new`, which contains it, still satisfies."""
+    result = whole
+    for constraint in old.simple_hull().get_constraints():
+        function = constraint.get_aff()
+        zero = function.sub(function)
+        halves = [function.ge_set(zero)]
+        if constraint.is_equality():
+            halves.append(function.le_set(zero))
+        for half in halves:
+            if new.is_subset(half):
+                result = result.intersect(half)
+    return result.union(new)
+
+
+def as_domain(points: isl.Set, dims: tuple[str, ...], space: Space) -> Domain | None:
+    """The domain that has exactly these points, or None."""
+    try:
+        return isl.set_to_domain(points, dims, space)
+    except IndexExpressionError:
+        return None
+
+
+def is_plain(domain: Domain) -> bool:
+    """Whether the domain is easy to loop over: no alternatives, no condition on bounds alone."""
+    parts = domain.where.args if isinstance(domain.where, And) else (domain.where,)
+    return domain.where == TRUE or not any(
+        isinstance(part, Or) or free_symbols(part).isdisjoint(domain.dims) for part in parts
+    )
