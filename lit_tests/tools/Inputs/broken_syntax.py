@@ -1,0 +1,5 @@
+"""A file that is no Python."""
+
+
+def program(:
+    pass
