@@ -56,6 +56,7 @@ class Analysis:
         self.ops = program_ops(program)
         self.reads = reads_of(self.ops)
         self.needed: dict[SdgOp, Needed] = {}
+        self._given: dict[tuple[int, tuple[str, ...]], Domain] = {}
         self._interned: dict[str, isl.Set] = {}
         self._images: dict[tuple[int, Domain, Index | None, Domain], isl.Set | None] = {}
         self._unions: dict[tuple[int, int], isl.Set] = {}
@@ -142,6 +143,8 @@ class Analysis:
     def _contribution(self, op: SdgOp) -> isl.Set | None:
         """The points of `op` that its readers need, as far as theirs are known; None for no points."""
         total = self._full(op) if is_root(op) else None
+        if total is not None:
+            self._given[(id(total), op.domain.dims)] = op.domain
         for read in self.reads.get(op, ()):
             reader = self.needed.get(read.reader)
             if reader is None:
@@ -236,9 +239,10 @@ class Analysis:
         key = (id(points), op.domain.dims)
         if key not in self._domains:
             self._domains[key] = as_domain(points, op.domain.dims, self.space)
-        domain = self._domains[key]
-        is_own = points is self._full(op)
-        return op.domain if is_own and (domain is None or len(str(op.domain)) <= len(str(domain))) else domain
+        known = [self._domains[key], op.domain if points is self._full(op) else None, self._given.get(key)]
+        return min(
+            (domain for domain in known if domain is not None), key=lambda domain: len(str(domain)), default=None
+        )
 
 
 def is_root(op: SdgOp) -> bool:
