@@ -158,12 +158,12 @@ def remove_unused(recording: Recording) -> None:
 
 def finished(recording: Recording, place: Place) -> ModuleOp:
     """The module: domains narrowed to the needed points, preconditions stated, verified."""
-    from tempo_ir.dialects.sdg.needed import narrow
+    from tempo_ir.dialects.sdg.preconditions import settle
 
     op = ProgramOp(recording.name, recording.space, Region(recording.block), location=place.location)
     module = ModuleOp([op])
     try:
-        narrow(op)
+        settle(op)
         module.verify()
     except VerifyException as error:
         culprit = getattr(error, "op", op)
