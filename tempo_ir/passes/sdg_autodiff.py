@@ -30,7 +30,7 @@ access by the inverse of its map is Silvestre et al., Tempo (2025).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -92,26 +92,43 @@ def _problem(group: Sequence[GradOp], leaves: frozenset[SSAValue]) -> Problem:
 
 
 def _expand(program: ProgramOp, group: Sequence[GradOp]) -> None:
-    """Expand the gradients of one loss: together, except by values that depend on themselves, which are leaves."""
+    """Expand the gradients of one loss, in as few reverse passes as their leaves allow, then put them in place."""
+    refuse_hosts(_problem(group, frozenset()))
+    expansions = [(gradients, _expansion(program, gradients, problem)) for gradients, problem in _passes(group)]
+    for gradients, expansion in expansions:
+        for gradient in gradients:
+            _replace(gradient, expansion)
+
+
+def _passes(group: Sequence[GradOp]) -> list[tuple[list[GradOp], Problem]]:
+    """The reverse passes that a loss needs: one for all values whose gradients can share it, one for each other.
+
+    A value that depends on itself (a parameter under training, the state of a recurrence) is a leaf: its definition is
+    ignored. It can share a pass with values whose gradients do not flow through that definition.
+    """
     problem = _problem(group, frozenset())
-    recurrent = {v for c in problem.components() if problem.is_recurrent(c) for v in c}
-    refuse_hosts(problem)
-    together = [op for op in group if op.wrt not in recurrent]
-    alone = [op for op in group if op.wrt in recurrent]
-    if together:
-        _expand_by(program, together, _problem(together, frozenset()))
-    for gradient in alone:
-        _expand_by(program, [gradient], _problem([gradient], frozenset([gradient.wrt])))
+    recurrent = frozenset(v for c in problem.components() if problem.is_recurrent(c) for v in c)
+    leaves = recurrent & set(problem.wrt)
+    shared: list[GradOp] = []
+    alone: list[tuple[list[GradOp], Problem]] = []
+    for gradient in group:
+        own = _problem([gradient], leaves & {gradient.wrt})
+        if any(leaf in own.active for leaf in leaves - {gradient.wrt}):
+            alone.append(([gradient], own))
+        else:
+            shared.append(gradient)
+    if not shared:
+        return alone
+    return [(shared, _problem(shared, leaves & {op.wrt for op in shared})), *alone]
 
 
-def _expand_by(program: ProgramOp, group: Sequence[GradOp], problem: Problem) -> None:
+def _expansion(program: ProgramOp, group: Sequence[GradOp], problem: Problem) -> Expansion:
     for gradient in group:
         _check_reached(gradient, problem)
     build = GraphBuilder(group[0], group[0].domain, group[0].location)
     expansion = Expansion(problem, build, program.space)
     expansion.run()
-    for gradient in group:
-        _replace(gradient, expansion, build)
+    return expansion
 
 
 def _check_reached(gradient: GradOp, problem: Problem) -> None:
@@ -119,18 +136,18 @@ def _check_reached(gradient: GradOp, problem: Problem) -> None:
         return
     raise PassFailedException(
         f"{op_text(gradient)}: {value_text(gradient.loss)} does not depend on {value_text(gradient.wrt)} by "
-        "floating-point operations, so it has no gradient; differentiate by something that it uses, or say allow_unused "
-        "for zeros"
+        "floating-point operations, so it has no gradient; differentiate by something that it uses, or say "
+        "allow_unused for zeros"
     )
 
 
-def _replace(gradient: GradOp, expansion: Expansion, build: GraphBuilder) -> None:
+def _replace(gradient: GradOp, expansion: Expansion) -> None:
     """Put the adjoint of `wrt`, at every point and in its full shape, where the gradient is used."""
     wrt, domain = gradient.wrt, gradient.domain
+    build = replace(expansion.build, anchor=gradient, domain=domain, location=gradient.location)
     adjoint = expansion.adjoints.get(wrt)
     if adjoint is None:
         adjoint = Adjoint(build.number(0.0, element(wrt.type)), domain)
-    build = build.at(domain, gradient.location)
     access = completed(build, expansion.space, adjoint, wrt.type, domain)
     access = read_for_all(gradient, access, build)
     name = gradient.result.name_hint
