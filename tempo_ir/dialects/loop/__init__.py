@@ -31,6 +31,7 @@ from __future__ import annotations
 from xdsl.ir import Dialect
 
 from tempo_ir.dialects.loop.attributes import BufferDim, BufferType, PointAttr, StorageAttr
+from tempo_ir.dialects.loop.checks import CheckOp
 from tempo_ir.dialects.loop.leaves import (
     AccessOperation,
     BodyOperation,
@@ -64,6 +65,7 @@ __all__ = [
     "BufferDim",
     "BufferOperation",
     "BufferType",
+    "CheckOp",
     "ComputeOp",
     "ForOp",
     "FreeOp",
@@ -99,6 +101,7 @@ Loop = Dialect(
         KernelOp,
         HostOp,
         LaunchOp,
+        CheckOp,
         YieldOp,
     ],
     [StorageAttr, BufferType, PointAttr],

@@ -1,0 +1,21 @@
+"""Every op that has a tile form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from xdsl.ir import Operation
+
+from tempo_ir.lowering.kernels import contraction, draws, elementwise, reductions, shapes
+from tempo_ir.lowering.kernels.translator import Emitter
+
+EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType(
+    {
+        **elementwise.EMITTERS,
+        **reductions.EMITTERS,
+        **contraction.EMITTERS,
+        **shapes.EMITTERS,
+        **draws.EMITTERS,
+    }
+)

@@ -1,0 +1,142 @@
+"""How buffers lie in memory: one formula for kernels, the native host program and the runtime.
+
+A buffer is row-major: its stored dims, outer ones first, then the axes of the row. A dim stored `full` or `growing` has a
+row per point of its extent, a `ring` one per slot. Rows whose extents vary with the point are packed densely, each in the
+room of the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute
+
+from tempo_ir.dialects.loop import BufferAccess, BufferDim, BufferType
+from tempo_ir.dialects.tile.attributes import bit_width
+from tempo_ir.dialects.types import Extent, Shape, element, shape_of
+from tempo_ir.index import Const, Domain, Expr, Slice, Space, as_expr, free_symbols, simplify
+from tempo_ir.index.rules import PROGRAM_FACTS
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The memory of a buffer: per stored dim the number of rows, and the room of one row, in elements."""
+
+    type: BufferType
+    rows: tuple[Expr, ...]
+    pitch: Expr
+
+    @staticmethod
+    def of(buffer_type: BufferType, space: Space) -> Layout:
+        """The layout in a program over `space`. Raises Inexact where an extent of the row has no greatest value."""
+        rows = tuple(_rows(dim, space) for dim in buffer_type.dims)
+        domain = _stored_domain(buffer_type, space)
+        pitch: Expr = Const(1)
+        for extent in shape_of(buffer_type.row):
+            pitch = pitch * _greatest(extent, space, domain)
+        return Layout(buffer_type, rows, pitch)
+
+    @property
+    def element(self) -> Attribute:
+        """The element type."""
+        return element(self.type.row)
+
+    @property
+    def size(self) -> Expr:
+        """Elements of the whole buffer, over the bounds."""
+        size = self.pitch
+        for rows in self.rows:
+            size = size * rows
+        return size
+
+    @property
+    def strides(self) -> tuple[Expr, ...]:
+        """Elements between neighbouring rows of each stored dim."""
+        strides: list[Expr] = []
+        stride = self.pitch
+        for rows in reversed(self.rows):
+            strides.insert(0, stride)
+            stride = stride * rows
+        return tuple(strides)
+
+
+def _rows(dim: BufferDim, space: Space) -> Expr:
+    if dim.storage == "ring":
+        return Const(dim.slots)
+    return space.bound(dim.name) if dim.extent is None else dim.extent
+
+
+def _stored_domain(buffer_type: BufferType, space: Space) -> Domain:
+    """The points at which the buffer has rows."""
+    ranges = tuple((dim.name, Const(0), dim.extent) for dim in buffer_type.dims if dim.extent is not None)
+    return Domain(buffer_type.dim_names, ranges)
+
+
+def _greatest(extent: Extent, space: Space, domain: Domain) -> Expr:
+    """The greatest value of an extent over the points stored."""
+    if isinstance(extent, int) or not free_symbols(extent) & set(domain.dims):
+        return as_expr(extent)
+    from tempo_ir.index.isl import upper_bound
+
+    return upper_bound(extent, space, domain)
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis of the accessed tensor: its extent, and elements between neighbours.
+
+    `wrap` is None, or for a window of a ring `(first, slots)`: element k stands in slot `(first + k) mod slots`, and
+    `stride` is that of the slots.
+    """
+
+    extent: Extent
+    stride: Expr
+    wrap: tuple[Expr, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """The memory of one access: where its first element lies in the buffer, and its axes."""
+
+    offset: Expr
+    axes: tuple[Axis, ...]
+
+
+def array_of(access: BufferAccess, layout: Layout) -> Array:
+    """Where the elements of `%k[i, t - 3:t + 1]` lie: a leading axis per slice, then the axes of the row."""
+    offset: Expr = Const(0)
+    axes: list[Axis] = []
+    shape = shape_of(access.type)
+    for dim, entry, stride in zip(layout.type.dims, access.index, layout.strides, strict=True):
+        first = entry.start if isinstance(entry, Slice) else entry
+        slot = first % dim.slots if dim.storage == "ring" else first
+        if not isinstance(entry, Slice):
+            offset = offset + slot * stride
+            continue
+        extent = shape[len(axes)]
+        if dim.storage == "ring" and extent != 1:
+            axes.append(Axis(extent, stride * entry.step, (first, dim.slots)))
+            continue
+        offset = offset + slot * stride
+        axes.append(Axis(extent, stride * entry.step))
+    room = shape_of(layout.type.accessed(access.index))[len(axes) :]
+    row = shape[len(axes) :]
+    axes += [Axis(extent, stride) for extent, stride in zip(row, row_major(room), strict=True)]
+    return Array(simplify(offset, PROGRAM_FACTS), tuple(axes))
+
+
+def row_major(shape: Shape | Sequence[Extent]) -> list[Expr]:
+    """Strides of a dense tensor whose last axis is contiguous."""
+    strides: list[Expr] = []
+    stride: Expr = Const(1)
+    for extent in reversed(shape):
+        strides.insert(0, stride)
+        stride = stride * extent
+    return strides
+
+
+def element_bytes(element_type: Attribute) -> int:
+    """Bytes of one element in memory; a boolean takes one."""
+    return max(1, bit_width(element_type) // 8)
+

@@ -1,0 +1,134 @@
+"""loop-lower-kernels: every leaf and every kernel of a loop program becomes a tile kernel and a launch of it.
+
+Before:
+```mlir
+loop.compute at (t = t) ins(%a = %x[t], %b = %h[t - 1]) outs(%h[t]) {
+  %r = sdg.add %a, %b : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  loop.yield %r : tensor<16xf32>
+}
+```
+After:
+```mlir
+loop.launch @add(%x, %h)[16 * t, 16 * t - 16]
+...
+tile.kernel @add(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %n0: index, %n1: index) grid [] { ... }
+```
+The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves open. Equal
+leaves (of equal layers) share one kernel. A leaf without a tile form, such as a sort, stays as it is where the target can
+call the host (cpu), and is refused elsewhere. Where a kernel may fail, a loop.check follows the launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from tempo_ir.dialects.loop import (
+    AllocOp,
+    BodyOperation,
+    BufferOperation,
+    BufferType,
+    CheckOp,
+    LaunchOp,
+    ProgramOp,
+)
+from tempo_ir.dialects.types import tensor
+from tempo_ir.lowering.kernels.blocks import TARGETS
+from tempo_ir.lowering.kernels.layout import Layout
+from tempo_ir.lowering.kernels.translation import Translation, kernel_name, leaf_buffers, leaf_key, translate
+from tempo_ir.lowering.kernels.translator import Unsupported
+
+
+@dataclass(frozen=True)
+class LoopLowerKernelsPass(ModulePass):
+    """Leaves and kernels to tile kernels and launches."""
+
+    name = "loop-lower-kernels"
+    target: str = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.target not in TARGETS:
+            raise PassFailedException(f"unknown target '{self.target}'; use one of {', '.join(sorted(TARGETS))}")
+        names: set[str] = set()
+        for program in [program for program in op.ops if isinstance(program, ProgramOp)]:
+            lowering = _Lowering(program, self.target, names)
+            for leaf in [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]:
+                lowering.lower(leaf)
+            for translation in lowering.translations.values():
+                if translation is not None:
+                    op.body.block.add_op(translation.kernel)
+
+
+@dataclass
+class _Lowering:
+    program: ProgramOp
+    target: str
+    names: set[str]
+    translations: dict[Hashable, Translation | None] = field(default_factory=dict[Hashable, "Translation | None"])
+    layouts: dict[SSAValue, Layout] = field(default_factory=dict[SSAValue, Layout])
+    status: SSAValue | None = None
+
+    def lower(self, leaf: BodyOperation) -> None:
+        """Replace a leaf by the launch of its kernel."""
+        buffers = leaf_buffers(leaf)
+        for buffer in buffers:
+            assert isinstance(buffer.type, BufferType)
+            if buffer not in self.layouts:
+                self.layouts[buffer] = Layout.of(buffer.type, self.program.space)
+        key = leaf_key(leaf)
+        if key not in self.translations:
+            self.translations[key] = self._translated(leaf)
+        translation = self.translations[key]
+        if translation is None:
+            return
+        block = leaf.parent
+        assert block is not None
+        if translation.failures:
+            buffers = [*buffers, self._status()]
+        launch = LaunchOp(translation.kernel.sym_name, buffers, translation.scalars)
+        launch.location = leaf.location
+        block.insert_op_before(launch, leaf)
+        if translation.failures:
+            check = CheckOp(self._status(), translation.failures, leaf.point)
+            check.location = leaf.location
+            block.insert_op_before(check, leaf)
+        leaf.detach()
+        leaf.erase()
+
+    def _translated(self, leaf: BodyOperation) -> Translation | None:
+        try:
+            translation = translate(leaf, self._name(leaf), self.program.space, self.layouts, TARGETS[self.target])
+        except Unsupported as unsupported:
+            if self.target == "cpu":
+                return None
+            raise PassFailedException(f"{unsupported}: it does not run on target '{self.target}', only on cpu") from None
+        self.names.add(translation.kernel.sym_name.data)
+        return translation
+
+    def _name(self, leaf: BodyOperation) -> str:
+        base = name = kernel_name(leaf)
+        number = 1
+        while name in self.names:
+            number += 1
+            name = f"{base}_{number}"
+        return name
+
+    def _status(self) -> SSAValue:
+        """The memory in which kernels leave the number of a run-time error."""
+        if self.status is None:
+            alloc = AllocOp(BufferType.of((), tensor(i32)))
+            self.status = alloc.buffer
+            self.status.name_hint = "status"
+            block = self.program.body.block
+            first = next((op for op in block.ops if not isinstance(op, BufferOperation)), None)
+            if first is None:
+                block.add_op(alloc)
+            else:
+                block.insert_op_before(alloc, first)
+        return self.status

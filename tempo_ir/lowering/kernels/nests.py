@@ -1,0 +1,165 @@
+"""Sinks: the values that a kernel writes, and the loops over their elements.
+
+The axes of a result are iterated over by the programs of the grid (up to three axes of it) or by loops inside; up to two of
+them are lanes. Which ones follows from the op that makes the value: the free axes of the two operands of a contraction, the
+last two axes otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from tempo_ir.dialects import sdg
+from tempo_ir.dialects.types import Extent, Shape
+from tempo_ir.index import Const, Expr, as_expr, simplify
+from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
+from tempo_ir.lowering.kernels.tiles import Coordinate, Lane
+from tempo_ir.lowering.kernels.translator import AxisKey, Iterated, Source, Translator
+
+GRID_AXES = 3
+_PASS_THROUGH = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp)
+_PASSES = (sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp)
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A value of the body and where it is written."""
+
+    value: SSAValue
+    target: Source
+
+
+@dataclass(frozen=True, slots=True)
+class GridAxis:
+    """An axis of the grid: the number of programs."""
+
+    extent: Extent
+
+
+def write_all(translator: Translator, owner: object, sinks: Sequence[Sink]) -> list[GridAxis]:
+    """Compute and write values of one shape; returns the grid that the kernel has."""
+    shape = translator.shape(sinks[0].value)
+    if any(extent == 0 for extent in shape):
+        return []
+    axes = iterated_axes(translator, owner, sinks, shape)
+    grid = grid_axes(translator, sinks, axes)
+    places: dict[int, Coordinate] = {}
+    extents: list[GridAxis] = []
+    for number in grid:
+        places[number], extent = _program(translator, axes[number], len(extents))
+        extents.append(GridAxis(extent))
+    inner = [number for number in range(len(axes)) if number not in places]
+
+    def step(at: list[Coordinate], carried: object) -> list[object]:
+        everywhere = {**places, **dict(zip(inner, at, strict=True))}
+        coordinates = tuple(everywhere[number] for number in range(len(axes)))
+        tiles = [translator.pull(sink.value, coordinates) for sink in sinks]
+        for sink, tile in zip(sinks, tiles, strict=True):
+            translator.store(sink.target, coordinates, tile)
+        return []
+
+    translator.over([axes[number] for number in inner], [], step)
+    return extents
+
+
+def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], shape: Shape) -> list[Iterated]:
+    """The axes of the result with their blocks."""
+    keys = [AxisKey(owner, axis) for axis in range(len(shape))]
+    free = [axis for axis in range(len(shape)) if keys[axis] not in translator.decisions.points]
+    column, row = lane_axes(sinks[0].value, shape, free)
+    blocks = dict.fromkeys(range(len(shape)), 0)
+    if column is not None:
+        blocks[column] = translator.blocks.columns(shape[column])
+    if row is not None:
+        blocks[row] = translator.blocks.rows(shape[row])
+    return [Iterated(keys[axis], extent, blocks[axis]) for axis, extent in enumerate(shape)]
+
+
+def lane_axes(value: SSAValue, shape: Shape, free: Sequence[int]) -> tuple[int | None, int | None]:
+    """The axes that are columns and rows of tiles."""
+    contraction = _contraction(value, shape)
+    if contraction is None:
+        ordered = [axis for axis in free if shape[axis] != 1] or list(free)
+        return (ordered[-1] if ordered else None), (ordered[-2] if len(ordered) > 1 else None)
+    inputs, output = contraction.letters
+    own = [
+        [axis for axis, letter in enumerate(output) if _only_in(letter, number, inputs) and axis in free]
+        for number in range(len(inputs))
+    ]
+    chosen = sorted((axes[-1] for axes in own if axes), reverse=True)[:2]
+    if len(inputs) != 2 or not chosen:
+        chosen = sorted(free, reverse=True)[:1]
+    return (chosen[0] if chosen else None), (chosen[1] if len(chosen) > 1 else None)
+
+
+def _only_in(letter: str, number: int, inputs: Sequence[str]) -> bool:
+    return all((letter in letters) == (other == number) for other, letters in enumerate(inputs))
+
+
+def _contraction(value: SSAValue, shape: Shape) -> sdg.ContractOp | None:
+    """The contraction that gives a value its shape, through elementwise ops."""
+    op = value.owner
+    if isinstance(op, sdg.ContractOp):
+        return op
+    if isinstance(op, _PASS_THROUGH):
+        for operand in op.operands:
+            if len(operand.type.get_shape()) == len(shape):  # pyright: ignore
+                found = _contraction(operand, shape)
+                if found is not None:
+                    return found
+    return None
+
+
+def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iterated]) -> list[int]:
+    """The axes that the grid runs along, in order.
+
+    An axis in segments is not one; nor is a lane where reductions stand, which would be repeated for each of its blocks.
+    """
+    decisions = translator.decisions
+    whole = [
+        number
+        for number, axis in enumerate(axes)
+        if axis.key not in decisions.cuts and axis.key not in decisions.factors and not _single(axis)
+    ]
+    if any(isinstance(op, _PASSES) for op in _ops(sinks)):
+        whole = [number for number in whole if not axes[number].block]
+    return whole[:GRID_AXES]
+
+
+def _single(axis: Iterated) -> bool:
+    """Whether one block or point is all there is of the axis."""
+    return isinstance(axis.extent, int) and axis.extent <= max(axis.block, 1)
+
+
+def _ops(sinks: Sequence[Sink]) -> list[Operation]:
+    """The ops that the values are made of."""
+    found: dict[Operation, None] = {}
+    waiting = [sink.value for sink in sinks]
+    while waiting:
+        op = waiting.pop().owner
+        if isinstance(op, Operation) and op not in found:
+            found[op] = None
+            waiting += op.operands
+    return list(found)
+
+
+def _program(translator: Translator, axis: Iterated, number: int) -> tuple[Coordinate, Extent]:
+    """The coordinate of a program of the grid along an axis, and how many programs there are."""
+    builder = translator.builder
+    block = axis.block
+    blocks = as_expr(axis.extent) if not block else simplify((as_expr(axis.extent) + (block - 1)) // block)
+    count: Extent = blocks.value if isinstance(blocks, Const) else blocks
+    counter: Expr = builder.counter(builder.program_id(number), Const(0), blocks, "p")
+    if not block:
+        return Coordinate(counter), count
+    first = counter * block
+    full = isinstance(axis.extent, int) and axis.extent % block == 0
+    return Coordinate(first, Lane(axis.key, first, block, axis.extent, 0, full)), count
+
+
+def numbered(places: Mapping[int, Coordinate], count: int) -> tuple[Coordinate, ...]:
+    """Coordinates in order of the axes."""
+    return tuple(places[number] for number in range(count))

@@ -1,0 +1,281 @@
+"""Reductions, softmax and positions of extremes at coordinates: loops over the reduced axes that carry accumulators.
+
+One of the reduced axes is a lane where the result leaves room for one (a tile has two axes), the others are walked point by
+point. What is reduced twice (softmax: greatest, then sum, then the quotient) is computed again in each pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import f32, i8, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tempo_ir.dialects import sdg
+from tempo_ir.dialects.tile import elementwise as ew
+from tempo_ir.dialects.tile.attributes import ReduceKind, bit_width, is_unsigned
+from tempo_ir.dialects.types import Extent, is_bool, is_float
+from tempo_ir.index import as_expr
+from tempo_ir.lowering.kernels.elementwise import positions
+from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine, extents_of, lanes_of
+from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Emitter, Iterated, Refine, Translator
+
+_KINDS: Mapping[type[Operation], ReduceKind] = MappingProxyType(
+    {
+        sdg.SumOp: ReduceKind.SUM,
+        sdg.MeanOp: ReduceKind.SUM,
+        sdg.ProdOp: ReduceKind.PROD,
+        sdg.MaxOp: ReduceKind.MAX,
+        sdg.MinOp: ReduceKind.MIN,
+        sdg.ArgmaxOp: ReduceKind.MAX,
+        sdg.ArgminOp: ReduceKind.MIN,
+    }
+)
+_COMBINE: Mapping[ReduceKind, type[ew.BinaryOp]] = MappingProxyType(
+    {ReduceKind.SUM: ew.AddOp, ReduceKind.PROD: ew.MulOp, ReduceKind.MAX: ew.MaxOp, ReduceKind.MIN: ew.MinOp}
+)
+
+
+def identity(kind: ReduceKind, element: Attribute) -> float:
+    """What leaves every element as it is when combined with it."""
+    if kind is ReduceKind.SUM:
+        return 0
+    if kind is ReduceKind.PROD:
+        return 1
+    if is_float(element):
+        return -math.inf if kind is ReduceKind.MAX else math.inf
+    bits = bit_width(element)
+    if is_unsigned(element):
+        return 0 if kind is ReduceKind.MAX else (1 << bits) - 1
+    return -(1 << (bits - 1)) if kind is ReduceKind.MAX else (1 << (bits - 1)) - 1
+
+
+def accumulator(element: Attribute) -> Attribute:
+    """The type in which elements are accumulated: f16 and bf16 in f32; booleans, which have no sum, as i8."""
+    if is_bool(element):
+        return i8
+    return f32 if is_float(element) and bit_width(element) < 32 else element
+
+
+def reduced_axes(
+    translator: Translator, owner: Operation, value: SSAValue, axes: Sequence[int], at: Coordinates
+) -> tuple[list[Iterated], tuple[Lane, ...]]:
+    """How to iterate over the axes of `value` that are reduced, for a result read at `at`; and the lanes of the result."""
+    shape = translator.shape(value)
+    return lanes_and_axes(translator, owner, {axis: shape[axis] for axis in axes}, at)
+
+
+def lanes_and_axes(
+    translator: Translator, owner: object, extents: Mapping[int, Extent], at: Coordinates
+) -> tuple[list[Iterated], tuple[Lane, ...]]:
+    """One of the reduced axes is a lane, the last of the greatest ones, unless the result has two lanes already."""
+    lanes = lanes_of(at)
+    keys = {axis: AxisKey(owner, axis) for axis in extents}
+    free = [axis for axis in extents if keys[axis] not in translator.decisions.points]
+    chosen = max(free, key=lambda axis: (_weight(extents[axis]), axis), default=None) if len(lanes) < 2 else None
+    iterated = [
+        Iterated(keys[axis], extent, translator.blocks.reductions(extent) if axis == chosen else 0)
+        for axis, extent in extents.items()
+    ]
+    return sorted(iterated, key=lambda axis: axis.block), lanes
+
+
+def _weight(extent: Extent) -> int:
+    return extent if isinstance(extent, int) else 1 << 40
+
+
+def inserted(at: Coordinates, places: Mapping[int, Coordinate]) -> Coordinates:
+    """The coordinates of an operand, given those of the result and, by axis, of the axes that the result lacks."""
+    kept = iter(at)
+    return tuple(places[axis] if axis in places else next(kept) for axis in range(len(at) + len(places)))
+
+
+def reduce_tile(translator: Translator, kind: ReduceKind, tile: Tile, lane: Lane | None) -> Tile:
+    """A tile combined along a lane; padding does not count. Nothing is done where there is no lane."""
+    if lane is None:
+        return tile
+    tile = translator.masked(tile, lane, identity(kind, tile.value.element))
+    if lane not in tile.lanes:
+        tile = Tile(translator.filled(tile, (*tile.lanes, lane)), (*tile.lanes, lane))
+    axis = tile.lanes.index(lane)
+    rest = tuple(other for other in tile.lanes if other is not lane)
+    return Tile(translator.builder.reduce(kind, tile.value, axis), rest)
+
+
+def fold(
+    translator: Translator,
+    kind: ReduceKind,
+    element: Attribute,
+    axes: Sequence[Iterated],
+    lanes: tuple[Lane, ...],
+    body: Callable[[dict[int, Coordinate]], Tile],
+) -> Tile:
+    """`body`, which is asked at the coordinates of the reduced axes by number, combined over all of them."""
+
+    def step(at: list[Coordinate], carried: Carried | None) -> Carried:
+        places = {axis.key.axis: coordinate for axis, coordinate in zip(axes, at, strict=True)}
+        lane = next((coordinate.lane for coordinate in at if coordinate.lane is not None), None)
+        tile = body(places)
+        tile = reduce_tile(translator, kind, Tile(tile.value.to(element), tile.lanes, tile.zero_padded), lane)
+        if carried is not None:
+            tile = combine(translator.builder, _COMBINE[kind], Tile(carried[0], lanes), tile)
+        return [translator.filled(tile, lanes)]
+
+    (result,) = translator.over(axes, [(identity(kind, element), element, extents_of(lanes))], step)
+    return Tile(result, lanes)
+
+
+def emit_reduction(translator: Translator, op: Operation, at: Coordinates) -> Tile:
+    """Sums, products, greatest and least elements, means."""
+    assert isinstance(op, sdg.ReduceOp)
+    kind, element = _KINDS[type(op)], translator.element(op.operand)
+    axes, lanes = reduced_axes(translator, op, op.operand, op.axes, at)
+    total = fold(
+        translator,
+        kind,
+        accumulator(element),
+        axes,
+        lanes,
+        lambda places: translator.pull(op.operand, inserted(at, places)),
+    )
+    if isinstance(op, sdg.MeanOp):
+        total = combine(translator.builder, ew.DivOp, total, element_count(translator, op))
+    return Tile(total.value.to(element), total.lanes)
+
+
+def element_count(translator: Translator, op: sdg.MeanOp) -> Tile:
+    """The number of elements that a mean is over, in the type of the accumulator."""
+    shape = translator.shape(op.operand)
+    count = as_expr(1)
+    for axis in op.axes:
+        count = count * shape[axis]
+    return Tile(translator.builder.index(count).to(accumulator(translator.element(op.operand))))
+
+
+def emit_softmax(translator: Translator, op: Operation, at: Coordinates) -> Tile:
+    """`exp(x - greatest) / sum`; a row of -inf alone gives zeros."""
+    assert isinstance(op, sdg.SoftmaxOp)
+    builder = translator.builder
+    element = accumulator(translator.element(op.operand))
+    row = at[: op.axis] + at[op.axis + 1 :]
+    if any(lane in lanes_of(row) for lane in lanes_of(at[op.axis : op.axis + 1])):
+        raise Refine(translator.key_of(lanes_of(row)[0]), points=True)
+    greatest, total = softmax_statistics(translator, op, row, at[op.axis])
+    weight = softmax_weight(translator, op, at, greatest)
+    some = combine(builder, ew.SelectOp, combine(builder, ew.EqOp, total, Tile(builder.const(0.0, element))), 1.0, total)
+    quotient = combine(builder, ew.DivOp, weight, some)
+    return Tile(quotient.value.to(translator.element(op.operand)), quotient.lanes)
+
+
+def softmax_weight(translator: Translator, op: sdg.SoftmaxOp, at: Coordinates, greatest: Tile) -> Tile:
+    """`exp(x - greatest)` in the type of the accumulator."""
+    tile = translator.pull(op.operand, at)
+    wide = Tile(tile.value.to(greatest.value.element), tile.lanes)
+    return combine(translator.builder, ew.ExpOp, combine(translator.builder, ew.SubOp, wide, greatest))
+
+
+def softmax_statistics(
+    translator: Translator, op: sdg.SoftmaxOp, row: Coordinates, along: Coordinate
+) -> tuple[Tile, Tile]:
+    """The greatest element of a row (0 where it is -inf) and the sum of the weights.
+
+    Where the result is read along the whole axis at once, the passes read it at the same coordinates and share everything.
+    """
+    builder = translator.builder
+    element = accumulator(translator.element(op.operand))
+    axes, lanes = reduced_axes(translator, op, op.operand, (op.axis,), row)
+    whole = covers(translator, along, translator.shape(op.operand)[op.axis])
+
+    def read(places: Mapping[int, Coordinate]) -> Coordinates:
+        return inserted(row, places)
+
+    def passed(kind: ReduceKind, body: Callable[[Mapping[int, Coordinate]], Tile]) -> Tile:
+        if not whole:
+            return fold(translator, kind, element, axes, lanes, body)
+        tile = body({op.axis: along})
+        reduced = reduce_tile(translator, kind, Tile(tile.value.to(element), tile.lanes, tile.zero_padded), along.lane)
+        return Tile(translator.filled(reduced, lanes), lanes)
+
+    top = passed(ReduceKind.MAX, lambda places: translator.pull(op.operand, read(places)))
+    nothing = combine(builder, ew.EqOp, top, Tile(builder.const(-math.inf, element)))
+    greatest = combine(builder, ew.SelectOp, nothing, 0.0, top)
+    total = passed(ReduceKind.SUM, lambda places: softmax_weight(translator, op, read(places), greatest))
+    return greatest, total
+
+
+def covers(translator: Translator, coordinate: Coordinate, extent: Extent) -> bool:
+    """Whether a coordinate reads an axis from its first element to its last."""
+    lane = coordinate.lane
+    return (
+        lane is not None
+        and coordinate.step == 1
+        and coordinate.start == as_expr(0)
+        and lane.limit == extent
+        and isinstance(extent, int)
+        and lane.size >= extent
+    )
+
+
+def emit_position(translator: Translator, op: Operation, at: Coordinates) -> Tile:
+    """The position of the first extreme element, or of the first NaN."""
+    assert isinstance(op, sdg.ArgReduceOp)
+    builder = translator.builder
+    kind = _KINDS[type(op)]
+    positional = ReduceKind.ARGMAX if kind is ReduceKind.MAX else ReduceKind.ARGMIN
+    element = accumulator(translator.element(op.operand))
+    axes, lanes = reduced_axes(translator, op, op.operand, (op.axis,), at)
+
+    def step(places: list[Coordinate], carried: Carried | None) -> Carried:
+        (place,) = places
+        tile = translator.pull(op.operand, inserted(at, {op.axis: place}))
+        tile = Tile(tile.value.to(element), tile.lanes)
+        where = positions(translator, Coordinate(place.start))
+        best = tile
+        if place.lane is not None:
+            masked = translator.masked(tile, place.lane, identity(kind, element))
+            best = reduce_tile(translator, kind, masked, place.lane)
+            found = reduce_tile_position(translator, positional, masked, place.lane)
+            where = combine(builder, ew.AddOp, found, where)
+        if carried is not None:
+            best, where = _better(translator, kind, (Tile(carried[0], lanes), Tile(carried[1], lanes)), (best, where))
+        return [translator.filled(best, lanes), translator.filled(where, lanes)]
+
+    initial = [(identity(kind, element), element, extents_of(lanes)), (0, i64, extents_of(lanes))]
+    return Tile(translator.over(axes, initial, step)[1], lanes)
+
+
+def reduce_tile_position(translator: Translator, kind: ReduceKind, tile: Tile, lane: Lane) -> Tile:
+    """The place within the lane of the first extreme element."""
+    if lane not in tile.lanes:
+        tile = Tile(translator.filled(tile, (*tile.lanes, lane)), (*tile.lanes, lane))
+    rest = tuple(other for other in tile.lanes if other is not lane)
+    return Tile(translator.builder.reduce(kind, tile.value, tile.lanes.index(lane), i64), rest)
+
+
+def _better(
+    translator: Translator, kind: ReduceKind, old: tuple[Tile, Tile], new: tuple[Tile, Tile]
+) -> tuple[Tile, Tile]:
+    """The better of two (value, position) pairs; the old one of ties; NaN is better than any number."""
+    builder = translator.builder
+    take = combine(builder, ew.GtOp if kind is ReduceKind.MAX else ew.LtOp, new[0], old[0])
+    if is_float(new[0].value.element):
+        new_nan = combine(builder, ew.NeOp, new[0], new[0])
+        old_number = combine(builder, ew.EqOp, old[0], old[0])
+        take = combine(builder, ew.OrOp, take, combine(builder, ew.AndOp, new_nan, old_number))
+    return combine(builder, ew.SelectOp, take, new[0], old[0]), combine(builder, ew.SelectOp, take, new[1], old[1])
+
+
+EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType(
+    {
+        sdg.SumOp: emit_reduction,
+        sdg.MeanOp: emit_reduction,
+        sdg.ProdOp: emit_reduction,
+        sdg.MaxOp: emit_reduction,
+        sdg.MinOp: emit_reduction,
+        sdg.ArgmaxOp: emit_position,
+        sdg.ArgminOp: emit_position,
+        sdg.SoftmaxOp: emit_softmax,
+    }
+)

@@ -1,0 +1,157 @@
+"""From one leaf or kernel of a loop program to a tile kernel and what a launch of it passes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Operation, SSAValue
+
+from tempo_ir.dialects import sdg
+from tempo_ir.dialects.loop import BodyOperation, BufferAccess, BufferType, YieldOp, enclosing_loops
+from tempo_ir.dialects.tile.attributes import PointerType, is_float
+from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.dialects.types import element
+from tempo_ir.index import Expr, Space, Sym
+from tempo_ir.lowering.kernels.blocks import Blocks
+from tempo_ir.lowering.kernels.draws import start_of
+from tempo_ir.lowering.kernels.emitters import EMITTERS
+from tempo_ir.lowering.kernels.layout import Layout, array_of
+from tempo_ir.lowering.kernels.nests import Sink, write_all
+from tempo_ir.lowering.kernels.scopes import ScopedBuilder
+from tempo_ir.lowering.kernels.translator import Decisions, Refine, Source, Translator
+
+STATUS = "status"
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A kernel; the expressions that a launch evaluates for its scalars and for the axes of its grid that are open.
+
+    `buffers` numbers the buffers of the leaf in the order of the kernel's pointers. `failures` are the messages of its run-time
+    errors: where there are any, the last pointer is an i32 that the kernel sets to the number of a message, from 1.
+    """
+
+    kernel: KernelOp
+    scalars: tuple[Expr, ...]
+    failures: tuple[str, ...]
+
+
+def leaf_buffers(leaf: BodyOperation) -> list[SSAValue]:
+    """The buffers that a leaf reads and writes, each once, those read first."""
+    return list(dict.fromkeys([*leaf.ins, *leaf.outs]))
+
+
+def leaf_key(leaf: BodyOperation) -> Hashable:
+    """What the translation of a leaf depends on: leaves of equal keys share a kernel."""
+    numbers: dict[SSAValue, int] = {buffer: number for number, buffer in enumerate(leaf_buffers(leaf))}
+    accesses = [(numbers[access.buffer], access.buffer.type, access.index, access.type) for access in (*leaf.reads, *leaf.writes)]
+    values: dict[SSAValue, int] = {argument: number for number, argument in enumerate(leaf.body.block.args)}
+    ops: list[Hashable] = []
+    for op in leaf.body.block.ops:
+        operands = tuple(values[operand] for operand in op.operands)
+        ops.append((op.name, frozenset(op.properties.items()), operands, op.result_types))
+        values.update((result, len(values) + number) for number, result in enumerate(op.results))
+    point = leaf.point if _uses_point(leaf) else ()
+    return len(leaf.ins), tuple(accesses), tuple(ops), point, _counted(leaf) if _uses_point(leaf) else ()
+
+
+def _uses_point(leaf: BodyOperation) -> bool:
+    return any(isinstance(op, (sdg.RandomOp, sdg.IndexOp, sdg.ArangeOp)) for op in leaf.body.block.ops)
+
+
+def _counted(leaf: BodyOperation) -> tuple[str, ...]:
+    return tuple(loop.iterator for loop in enclosing_loops(leaf))
+
+
+def translate(leaf: BodyOperation, name: str, space: Space, layouts: Mapping[SSAValue, Layout], blocks: Blocks) -> Translation:
+    """The kernel of a leaf. Raises Unsupported where an op of it has no tile form."""
+    decisions = Decisions()
+    while True:
+        try:
+            return _Attempt(leaf, name, space, layouts, blocks, decisions).build()
+        except Refine as refine:
+            decisions.learn(refine)
+
+
+class _Attempt:
+    """One try at building the kernel, with what was learnt before."""
+
+    def __init__(
+        self,
+        leaf: BodyOperation,
+        name: str,
+        space: Space,
+        layouts: Mapping[SSAValue, Layout],
+        blocks: Blocks,
+        decisions: Decisions,
+    ):
+        self.leaf = leaf
+        buffers = leaf_buffers(leaf)
+        names = pointer_names(buffers)
+        pointers = {names[buffer]: PointerType(_element(buffer)) for buffer in buffers}
+        checked = any(map(may_fail, leaf.body.block.ops))
+        if checked:
+            pointers[STATUS] = PointerType(i32)
+        self.builder = ScopedBuilder(name, pointers, [])
+        self.layouts = layouts
+        self.names = names
+        sources = {
+            argument: self.source(access) for argument, access in zip(leaf.body.block.args, leaf.reads, strict=True)
+        }
+        self.translator = Translator(
+            self.builder,
+            sources,
+            EMITTERS,
+            blocks,
+            decisions,
+            [value + start_of(dim) for dim, value in leaf.point],
+            {loop.iterator: Sym(loop.iterator) + start_of(loop.iterator) for loop in enclosing_loops(leaf) if loop.iterator in space.names},
+            self.builder[STATUS] if checked else None,
+        )
+
+    def source(self, access: BufferAccess) -> Source:
+        """The memory of an access."""
+        pointer = self.builder[self.names[access.buffer]]
+        return Source(pointer, _element(access.buffer), array_of(access, self.layouts[access.buffer]))
+
+    def build(self) -> Translation:
+        """The kernel: every yielded value written where it goes."""
+        sinks = [Sink(value, self.source(access)) for value, access in zip(self.leaf.yielded, self.leaf.writes, strict=True)]
+        grid = write_all(self.translator, self.leaf, sinks)
+        self.builder.set_grid([axis.extent if isinstance(axis.extent, int) else None for axis in grid])
+        open_axes = tuple(axis.extent for axis in grid if not isinstance(axis.extent, int))
+        kernel = self.builder.finish()
+        return Translation(kernel, (*self.builder.scalars, *open_axes), tuple(self.translator.failures))
+
+
+def _element(buffer: SSAValue):
+    assert isinstance(buffer.type, BufferType)
+    return element(buffer.type.row)
+
+
+def may_fail(op: Operation) -> bool:
+    """Whether an op can fail when it runs."""
+    if isinstance(op, (sdg.FloordivOp, sdg.ModOp)):
+        return not is_float(element(op.result.type))
+    return isinstance(op, (sdg.GatherOp, sdg.ScatterAddOp))
+
+
+def pointer_names(buffers: Sequence[SSAValue]) -> dict[SSAValue, str]:
+    """A name for each buffer: its own, made unique."""
+    names: dict[SSAValue, str] = {}
+    for number, buffer in enumerate(buffers):
+        name = buffer.name_hint or f"b{number}"
+        while name in names.values() or name == STATUS:
+            name += "_"
+        names[buffer] = name
+    return names
+
+
+def kernel_name(leaf: BodyOperation) -> str:
+    """A name that says what the kernel does: `contract_add_tanh`."""
+    words = dict.fromkeys(
+        op.name.split(".")[1] for op in leaf.body.block.ops if not isinstance(op, (YieldOp, sdg.ConstantOp))
+    )
+    return "_".join(list(words)[:6]) or "copy"

@@ -1,0 +1,437 @@
+"""From a body of sdg ops to one tile kernel: every value is computed at the coordinates that its reader asks for.
+
+The translation pulls. A sink (a row written) asks for its value at the coordinates of a block; an elementwise op asks for its
+operands at the same ones, a transpose permutes them, a slice shifts them, a sum opens a loop over the axis and asks there, a
+read of memory becomes a load. What was asked before at the same coordinates is shared, and stands outside of the loops in
+which it does not vary (`scopes`).
+
+Which axes are lanes is decided before; where an op finds that it cannot be read so, it raises `Refine`, and the kernel is
+built again with the axis read point by point, in segments, or in digits. An op that has no tile form at all raises
+`Unsupported`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from xdsl.dialects.builtin import i32
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from tempo_ir.dialects.sdg.locations import op_text
+from tempo_ir.dialects.tile import elementwise as ew
+from tempo_ir.dialects.tile.builder import Value, number_attribute
+from tempo_ir.dialects.tile.shape import ConstOp
+from tempo_ir.dialects.types import Extent, Shape, element, shape_of
+from tempo_ir.index import Const, Expr, as_expr, compare, maximum, minimum, simplify
+from tempo_ir.index.expr import TRUE, Relation
+from tempo_ir.lowering.kernels.blocks import Blocks
+from tempo_ir.lowering.kernels.layout import Array, Axis
+from tempo_ir.lowering.kernels.scopes import ScopedBuilder
+from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine, filled, lanes_of
+
+
+class Unsupported(Exception):
+    """The body has no tile form; the message says which op and why."""
+
+
+@dataclass(frozen=True)
+class AxisKey:
+    """An axis that a kernel iterates over: of a sink (a group of writes), or reduced by an op."""
+
+    owner: object
+    axis: int
+    digit: str = ""
+
+
+class Refine(Exception):
+    """An axis cannot be iterated as it is: read it point by point, in segments cut at `cuts`, or in digits of `factor`."""
+
+    def __init__(self, key: AxisKey, *, points: bool = False, cuts: Sequence[Expr] = (), factor: int = 0):
+        super().__init__(f"axis {key.axis}: points={points}, cuts={[str(c) for c in cuts]}, factor={factor}")
+        self.key = key
+        self.points = points
+        self.cuts = tuple(cuts)
+        self.factor = factor
+
+
+@dataclass
+class Decisions:
+    """What was learnt about the axes of one kernel."""
+
+    points: set[AxisKey] = field(default_factory=set[AxisKey])
+    cuts: dict[AxisKey, tuple[Expr, ...]] = field(default_factory=dict[AxisKey, tuple[Expr, ...]])
+    factors: dict[AxisKey, int] = field(default_factory=dict[AxisKey, int])
+
+    def learn(self, refine: Refine) -> None:
+        """Record a refinement; raises Unsupported if it was known, so that a kernel is built a bounded number of times."""
+        key = refine.key
+        if refine.points and key not in self.points:
+            self.points.add(key)
+        elif refine.cuts and not set(refine.cuts) <= set(self.cuts.get(key, ())):
+            self.cuts[key] = tuple(dict.fromkeys((*self.cuts.get(key, ()), *refine.cuts)))
+        elif refine.factor and key not in self.factors:
+            self.factors[key] = refine.factor
+        else:
+            raise Unsupported(f"the iteration of an axis cannot be refined further ({refine})")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A tensor in memory: the buffer's pointer in the kernel, its element type and where the elements lie."""
+
+    pointer: Value
+    element: Attribute
+    array: Array
+
+
+Emitter = Callable[["Translator", Operation, Coordinates], Tile]
+Carried = list[Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Iterated:
+    """An axis to iterate over: its extent, and the block where it is a lane (0: point by point)."""
+
+    key: AxisKey
+    extent: Extent
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class _ViewAxis:
+    """An axis of a view: its size and stride, and what is accessed of it, a point, a lane or positions from a tile."""
+
+    size: Extent
+    stride: Expr
+    start: Expr
+    lane: Lane | None = None
+    positions: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Accessed:
+    """A view, the places to access in it, and the lanes of the block, in order."""
+
+    view: Value
+    places: list[Value | tuple[Value, int]]
+    lanes: tuple[Lane, ...]
+
+
+def _add_lane(axes: list[_ViewAxis], lane: Lane, stride: Expr) -> None:
+    """An axis for the lane, or a greater stride of the one it has."""
+    for position, axis in enumerate(axes):
+        if axis.lane is lane and axis.positions is None:
+            axes[position] = _ViewAxis(axis.size, axis.stride + stride, axis.start, lane)
+            return
+    axes.append(_ViewAxis(lane.limit, stride, lane.first, lane))
+
+
+class Translator:
+    """The state of building one kernel. `pull` gives the tile of a value at coordinates."""
+
+    def __init__(
+        self,
+        builder: ScopedBuilder,
+        sources: Mapping[SSAValue, Source],
+        emitters: Mapping[type[Operation], Emitter],
+        blocks: Blocks,
+        decisions: Decisions,
+        point: Sequence[Expr] = (),
+        counted: Mapping[str, Expr] = MappingProxyType({}),
+        status: Value | None = None,
+    ):
+        self.builder = builder
+        self.sources = sources
+        self.emitters = emitters
+        self.blocks = blocks
+        self.decisions = decisions
+        self._tiles: dict[tuple[SSAValue, Coordinates], Tile] = {}
+        self._views: dict[tuple[object, ...], Value] = {}
+        self.point = tuple(point)
+        self.counted = counted
+        self.status = status
+        self.failures: list[str] = []
+
+    # -- values
+
+    def pull(self, value: SSAValue, coordinates: Sequence[Coordinate]) -> Tile:
+        """The value at the coordinates, one per axis."""
+        at = tuple(coordinates)
+        known = self._tiles.get((value, at))
+        if known is not None:
+            return known
+        with self.builder.at(self.depth(at)):
+            tile = self._tiles[value, at] = self._compute(value, at)
+        return tile
+
+    def _compute(self, value: SSAValue, at: Coordinates) -> Tile:
+        source = self.sources.get(value)
+        if source is not None:
+            return self.load(source, at)
+        op = value.owner
+        if not isinstance(op, Operation):
+            raise Unsupported("the body reads a value from outside")
+        emitter = self.emitters.get(type(op))
+        if emitter is None:
+            raise Unsupported(f"{op.name} has no tile form")
+        return emitter(self, op, at)
+
+    def depth(self, coordinates: Coordinates) -> int:
+        """The number of open loops within which something varies that is read at the coordinates."""
+        expressions: list[Expr | int] = [coordinate.start for coordinate in coordinates]
+        for lane in lanes_of(coordinates):
+            expressions += [lane.first, lane.limit]
+        return max(map(self.builder.depth, expressions), default=0)
+
+    def constant(self, number: float, element_type: Attribute) -> Tile:
+        """A number, as a scalar."""
+        return Tile(self.builder.const(number, element_type))
+
+    def constant_tile(self, number: float, element_type: Attribute, extents: Sequence[int]) -> Value:
+        """A tile filled with a number."""
+        if not extents:
+            return self.builder.const(number, element_type)
+        return self.builder.add(ConstOp(number_attribute(number, element_type), tuple(extents)))
+
+    # -- memory
+
+    def _access(self, source: Source, at: Coordinates, positions: tuple[int, Tile] | None = None) -> _Accessed:
+        """A view of the memory for the coordinates, and what of it to access.
+
+        Each lane is one axis of the view: its size is the lane's limit, so that padding is masked; axes that are read through
+        one lane (a diagonal) add their strides. `positions` replaces the coordinate of one axis by the indices in a tile.
+        """
+        offset = source.array.offset
+        axes: list[_ViewAxis] = []
+        for number, (axis, coordinate) in enumerate(zip(source.array.axes, at, strict=True)):
+            if positions is not None and positions[0] == number:
+                axes.append(_ViewAxis(axis.extent, axis.stride, Const(0), positions[1].lanes[0], positions[1].value))
+                continue
+            axis, coordinate = self._unwrapped(axis, coordinate)
+            fixed = coordinate.start if coordinate.lane is None else self.builder.simplify(coordinate.shift)
+            if self.builder.is_local(fixed):
+                axes.append(_ViewAxis(axis.extent, axis.stride, fixed))
+            else:
+                offset = offset + fixed * axis.stride
+            if coordinate.lane is not None:
+                _add_lane(axes, coordinate.lane, axis.stride * coordinate.step)
+        lanes = [axis.lane for axis in axes if axis.lane is not None]
+        if len(set(lanes)) != len(lanes):
+            raise Refine(self.key_of(lanes[0]), points=True)
+        places = [self._place(axis) for axis in axes]
+        return _Accessed(self._view(source, offset, axes), places, tuple(lanes))
+
+    def _place(self, axis: _ViewAxis) -> Value | tuple[Value, int]:
+        if axis.positions is not None:
+            return axis.positions
+        start = self.builder.index(axis.start)
+        return start if axis.lane is None else (start, axis.lane.size)
+
+    def _view(self, source: Source, offset: Expr, axes: Sequence[_ViewAxis]) -> Value:
+        sizes, strides = tuple(axis.size for axis in axes), tuple(axis.stride for axis in axes)
+        key = (source.pointer.ssa, offset, sizes, strides)
+        known = self._views.get(key)
+        if known is not None:
+            return known
+        with self.builder.at(max(map(self.builder.depth, [offset, *sizes, *strides]))):
+            extents = [self.builder.extent(size) for size in sizes]
+            steps = [self.builder.extent(stride) for stride in strides]
+            start = None if offset == Const(0) else self.builder.index(offset)
+            view = self._views[key] = self.builder.view(source.pointer, extents, steps, start)
+        return view
+
+    def _unwrapped(self, axis: Axis, coordinate: Coordinate) -> tuple[Axis, Coordinate]:
+        """Replace an axis that wraps round a ring by the stretch of slots that the coordinate stands in."""
+        if axis.wrap is None:
+            return axis, coordinate
+        first, slots = axis.wrap
+        plain = Axis(axis.extent, axis.stride)
+        lane = coordinate.lane
+        if lane is None:
+            return plain, Coordinate(self.builder.simplify((coordinate.start + first) % slots))
+        if coordinate.step != 1:
+            raise Refine(self.key_of(lane), points=True)
+        shift = self.builder.simplify(coordinate.shift)
+        if self.builder.is_local(shift):
+            raise Refine(self.key_of(lane), points=True)
+        slot = (first + shift) % slots
+        turn = simplify(slots - slot)
+        if self.before(lane, turn):
+            return plain, Coordinate(slot + lane.first, lane)
+        if self.after(lane, turn):
+            return plain, Coordinate(lane.first - turn, lane)
+        raise Refine(self.key_of(lane), cuts=[turn])
+
+    def load(self, source: Source, at: Coordinates) -> Tile:
+        """Read memory at the coordinates; padding is zero."""
+        accessed = self._access(source, at)
+        lanes = accessed.lanes
+        return Tile(self.builder.load(accessed.view, *accessed.places), lanes, frozenset(lanes))
+
+    def gather(self, source: Source, at: Coordinates, axis: int, positions: Tile) -> Tile:
+        """Read memory with the indices on one axis taken from a tile of one lane."""
+        accessed = self._access(source, at, (axis, positions))
+        return Tile(self.builder.gather(accessed.view, *accessed.places), accessed.lanes)
+
+    def store(self, source: Source, at: Coordinates, tile: Tile) -> None:
+        """Write the tile at the coordinates; padding is not written."""
+        accessed = self._access(source, at)
+        self.builder.store(self.filled(tile, accessed.lanes), accessed.view, *accessed.places)
+
+    def filled(self, tile: Tile, lanes: tuple[Lane, ...]) -> Value:
+        """The tile stretched to `lanes`."""
+        return filled(self.builder, tile, lanes)
+
+    # -- padding
+
+    def masked(self, tile: Tile, lane: Lane, identity: float) -> Tile:
+        """The tile with `identity` in the padding of a lane."""
+        if lane.full or (identity == 0 and lane in tile.zero_padded):
+            return tile
+        inside = self.builder.in_range(self.builder.index(lane.first), lane.size, self.builder.index(lane.limit))
+        masked = combine(self.builder, ew.SelectOp, Tile(inside, (lane,)), tile, Tile(self.builder.const(identity, tile.value.element)))
+        return Tile(masked.value, masked.lanes, frozenset({lane}) if identity == 0 else frozenset())
+
+    # -- run-time errors
+
+    def check(self, wrong: Tile, message: str, op: Operation) -> None:
+        """Report where a flag is set in an element that is not padding: the kernel leaves the number of the message."""
+        assert self.status is not None
+        for lane in wrong.lanes:
+            wrong = self.masked(wrong, lane, 0)
+        flag = wrong.value
+        for _ in wrong.lanes:
+            flag = self.builder.reduce("or", flag, 0)
+        self.failures.append(f"{message}, in {op_text(op)}")
+        with self.builder.when(flag):
+            status = self.builder.view(self.status, [1], [1])
+            self.builder.store(self.builder.const(len(self.failures), i32), status, 0)
+
+    # -- iteration
+
+    def key_of(self, lane: Lane) -> AxisKey:
+        """The axis that a lane runs along."""
+        assert isinstance(lane.axis, AxisKey)
+        return lane.axis
+
+    def digits(self, axis: Iterated) -> list[tuple[Iterated, int]]:
+        """The axes that stand for one, and what an index of each counts: `16*o + i` is iterated over o and i."""
+        factor = self.decisions.factors.get(axis.key)
+        if factor is None:
+            return [(axis, 1)]
+        outer = AxisKey(axis.key.owner, axis.key.axis, axis.key.digit + "o")
+        inner = AxisKey(axis.key.owner, axis.key.axis, axis.key.digit + "i")
+        extent = axis.extent
+        rows = extent // factor if isinstance(extent, int) else simplify(extent // factor)
+        block = min(factor, axis.block)
+        parts = [(piece, weight * factor) for piece, weight in self.digits(Iterated(outer, rows, 0))]
+        return parts + self.digits(Iterated(inner, factor, block))
+
+    def segments(self, key: AxisKey, extent: Extent) -> list[tuple[Extent, Extent]]:
+        """The stretches of an axis between its cuts."""
+        bounds: list[Expr] = [Const(0)]
+        cuts = self.decisions.cuts.get(key, ())
+        if all(isinstance(cut, Const) for cut in cuts):
+            cuts = tuple(sorted(cuts, key=lambda cut: cut.value if isinstance(cut, Const) else 0))
+        for cut in cuts:
+            clipped = minimum(cut, as_expr(extent))
+            bounds.append(simplify(maximum(bounds[-1], clipped), self.builder.facts))
+        bounds.append(as_expr(extent))
+        stretches = [(low, high) for low, high in zip(bounds, bounds[1:], strict=False) if low != high]
+        return [(plain_extent(low), plain_extent(high)) for low, high in stretches]
+
+    def over(
+        self,
+        axes: Sequence[Iterated],
+        initial: Sequence[tuple[float, Attribute, tuple[int, ...]]],
+        step: Callable[[list[Coordinate], Carried | None], Carried],
+    ) -> Carried:
+        """Run `step` at every block of the axes, carrying values on; `initial` says what they are before the first.
+
+        `step` gets None instead of carried values where nothing was done before, so that a single block needs no start.
+        """
+
+        def start() -> Carried:
+            return [self.constant_tile(number, kind, extents) for number, kind, extents in initial]
+
+        def run(position: int, at: list[Coordinate], carried: Carried | None) -> Carried | None:
+            if position == len(axes):
+                return step(at, carried)
+            axis = axes[position]
+            digits = self.digits(axis)
+
+            def enter(digit: int, start_: Expr, lane: Lane | None, carried: Carried | None) -> Carried | None:
+                if digit == len(digits):
+                    return run(position + 1, [*at, Coordinate(self.builder.simplify(start_), lane)], carried)
+                piece, weight = digits[digit]
+                for low, high in self.segments(piece.key, piece.extent):
+                    carried = self._blocks(
+                        piece,
+                        low,
+                        high,
+                        carried,
+                        start,
+                        lambda c, kept: enter(digit + 1, start_ + c.start * weight, c.lane or lane, kept),
+                    )
+                return carried
+
+            return enter(0, Const(0), None, carried)
+
+        result = run(0, [], None)
+        return start() if result is None else result
+
+    def _blocks(
+        self,
+        axis: Iterated,
+        low: Extent,
+        high: Extent,
+        carried: Carried | None,
+        start: Callable[[], Carried],
+        body: Callable[[Coordinate, Carried | None], Carried | None],
+    ) -> Carried | None:
+        """Run `body` at the blocks (or points) of `[low, high)`, in a loop unless there is one only."""
+        extent = high - low if isinstance(low, int) and isinstance(high, int) else simplify(as_expr(high) - low)
+        if extent == 0 or extent == Const(0):
+            return carried
+        block = 0 if axis.key in self.decisions.points else axis.block
+        if isinstance(extent, int) and extent <= max(block, 1):
+            first = as_expr(low)
+            lane = Lane(axis.key, first, block, high, low, block == extent) if block else None
+            return body(Coordinate(first, lane), carried)
+        if carried is None:
+            carried = start()
+        with self.builder.loop(self.builder.index(low), self.builder.index(high), block or 1, carried) as loop:
+            counter = self.builder.counter(loop.index, as_expr(low), as_expr(high))
+            full = bool(block) and isinstance(extent, int) and extent % block == 0
+            lane = Lane(axis.key, counter, block, high, low, full) if block else None
+            loop.carry(*(body(Coordinate(counter, lane), loop.carried) or []))
+        return loop.results
+
+    # -- comparisons
+
+    def holds(self, op: Relation, lhs: Extent, rhs: Extent) -> bool:
+        """Whether a comparison is known to hold wherever the kernel is."""
+        return simplify(compare(op, as_expr(lhs), as_expr(rhs)), self.builder.facts) == TRUE
+
+    def before(self, lane: Lane, cut: Expr) -> bool:
+        """Whether every index of the lane is known to be below `cut`."""
+        return self.holds("<=", lane.limit, cut)
+
+    def after(self, lane: Lane, cut: Expr) -> bool:
+        """Whether no index of the lane is known to be below `cut`; a lane without indices is not."""
+        return self.holds(">=", lane.low, minimum(cut, as_expr(lane.limit)))
+
+    def shape(self, value: SSAValue) -> Shape:
+        """The extents of a value."""
+        return shape_of(value.type)
+
+    def element(self, value: SSAValue) -> Attribute:
+        """The element type of a value."""
+        return element(value.type)
+
+
+def plain_extent(extent: Expr) -> Extent:
+    """A number where the extent is one."""
+    return extent.value if isinstance(extent, Const) else extent
