@@ -65,7 +65,7 @@ class Buffers:
             match op:
                 case SdgInputOp() | SdgParameterOp():
                     make = InputOp if isinstance(op, SdgInputOp) else ParameterOp
-                    buffer = make(op.key.data, self._type(op.domain, op.result))
+                    buffer = make(op.key.data, self._callers_type(op.domain, op.result))
                     callers.append(self._holding(buffer, op.result, op))
                 case SdgOutputOp():
                     callers.append(self._output(op, in_place=op not in working))
@@ -76,11 +76,12 @@ class Buffers:
         self.operations: Sequence[Operation] = [*callers, *own]
 
     def _output(self, op: SdgOutputOp, in_place: bool) -> BufferOperation:
-        buffer = OutputOp(op.key.data, self._type(op.domain, op.value))
+        buffer = OutputOp(op.key.data, self._callers_type(op.domain, op.value))
         if in_place:
             return self._holding(buffer, op.value, op)
         self.of_output[op] = buffer.buffer
-        buffer.buffer.name_hint = op.value.name_hint
+        key = op.key.data
+        buffer.buffer.name_hint = key if SSAValue.is_valid_name(key) else None
         buffer.location = op.location
         return buffer
 
@@ -98,6 +99,10 @@ class Buffers:
     def _type(self, domain: Domain, value: SSAValue) -> BufferType:
         dims = tuple(BufferDim(dim, extent=_extent(domain, dim, self._space)) for dim in domain.dims)
         return BufferType.of(dims, as_tensor(value.type))
+
+    def _callers_type(self, domain: Domain, value: SSAValue) -> BufferType:
+        """An array of the caller has all the points that the program declares, whatever the domain."""
+        return BufferType.of(tuple(BufferDim(dim) for dim in domain.dims), as_tensor(value.type))
 
 
 def _extent(domain: Domain, dim: str, space: Space) -> Expr | None:

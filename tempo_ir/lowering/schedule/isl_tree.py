@@ -26,6 +26,7 @@ from tempo_ir.index.isl import (
     UnionSetList,
     ast_expr_op_type,
     ast_expr_type,
+    ast_loop_type,
     ast_node_type,
     context,
     decode,
@@ -33,6 +34,7 @@ from tempo_ir.index.isl import (
     encode,
     params_set,
 )
+from tempo_ir.lowering.schedule.conditions import solved
 from tempo_ir.lowering.schedule.graph import Graph
 from tempo_ir.lowering.schedule.nest import Call, For, If, Nest, NestNode
 from tempo_ir.lowering.schedule.order import Leaf, Loop, Node, statements
@@ -50,7 +52,7 @@ def loop_nest(graph: Graph, order: Sequence[Node]) -> Nest:
     build = AstBuild.from_context(params_set(graph.space))
     node = build.node_from_schedule(builder.schedule(tree))
     reader = _AstReader(graph.space, builder.loops)
-    return Nest(tuple(reader.read(node, {}, frozenset(graph.space.params))), grouping.groups)
+    return Nest(reader.read(node, _Scope({}, ())), grouping.groups)
 
 
 @dataclass(slots=True)
@@ -118,7 +120,8 @@ class _TreeBuilder:
     def _node(self, place: ScheduleNode, node: Node) -> ScheduleNode:
         if isinstance(node, Leaf):
             return place
-        place = place.insert_partial_schedule(self._band(node))
+        # atomic: a body stands in the code once, guarded; isl would otherwise peel iterations off
+        place = place.insert_partial_schedule(self._band(node)).band_member_set_ast_loop_type(0, ast_loop_type.atomic)
         place = place.insert_mark(Id.read_from_str(context(), f"L{len(self.loops)}"))
         self.loops.append(node)
         return self._sequence(place.child(0).child(0), node.body).parent().parent()
@@ -134,52 +137,65 @@ class _TreeBuilder:
 
 
 @dataclass(frozen=True, slots=True)
+class _Scope:
+    """Where the reader is: what isl's iterators stand for, the iterators of ours in scope, the loop that comes next."""
+
+    names: Mapping[str, Expr]
+    iterators: tuple[str, ...]
+    loop: Loop | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _AstReader:
-    """Reads isl's AST. `names` maps isl's iterators to expressions over ours; `taken` are the names in scope."""
+    """Reads isl's AST; `loops` are those that its marks name."""
 
     space: Space
     loops: Sequence[Loop]
 
-    def read(
-        self, node: AstNode, names: Mapping[str, Expr], taken: frozenset[str], loop: Loop | None = None
-    ) -> list[NestNode]:
+    def read(self, node: AstNode, scope: _Scope) -> tuple[NestNode, ...]:
         """The nest of an AST node, which may be a block of several."""
         kind = node.get_type()
         if kind == ast_node_type.block:
             children = node.block_get_children()
-            inner = [self.read(children.get_at(n), names, taken) for n in range(children.n_ast_node())]
-            return [child for nodes in inner for child in nodes]
+            nodes = (children.get_at(number) for number in range(children.n_ast_node()))
+            return tuple(inner for child in nodes for inner in self.read(child, scope))
         if kind == ast_node_type.mark:
             marked = self.loops[int(node.mark_get_id().get_name()[1:])]
-            return self.read(node.mark_get_node(), names, taken, marked)
+            return self.read(node.mark_get_node(), _Scope(scope.names, scope.iterators, marked))
         if kind == ast_node_type.for_:
-            return self._for(node, names, taken, loop)
+            return self._for(node, scope)
         if kind == ast_node_type.if_:
-            otherwise = self.read(node.if_get_else_node(), names, taken) if node.if_has_else_node() else []
-            condition = self._cond(node.if_get_cond(), names)
-            return [If(condition, tuple(self.read(node.if_get_then_node(), names, taken)), tuple(otherwise))]
+            otherwise = self.read(node.if_get_else_node(), scope) if node.if_has_else_node() else ()
+            condition = solved(self._cond(node.if_get_cond(), scope.names), scope.iterators)
+            return (If(condition, self.read(node.if_get_then_node(), scope), otherwise),)
         call = node.user_get_expr()
-        arguments = tuple(self._expr(call.get_op_arg(n), names) for n in range(1, call.get_op_n_arg()))
-        return [Call(int(call.get_op_arg(0).get_id().get_name()[1:]), arguments)]
+        point = tuple(self._expr(call.get_op_arg(number), scope.names) for number in range(1, call.get_op_n_arg()))
+        return (Call(int(call.get_op_arg(0).get_id().get_name()[1:]), point),)
 
-    def _for(
-        self, node: AstNode, names: Mapping[str, Expr], taken: frozenset[str], loop: Loop | None
-    ) -> list[NestNode]:
+    def _for(self, node: AstNode, scope: _Scope) -> tuple[NestNode, ...]:
         counter = node.for_get_iterator().get_id().get_name()
-        first = self._expr(node.for_get_init(), names)
+        first = self._expr(node.for_get_init(), scope.names)
         if node.for_is_degenerate():
-            return self.read(node.for_get_body(), {**names, counter: first}, taken)
+            return self.read(node.for_get_body(), _Scope({**scope.names, counter: first}, scope.iterators))
         condition = node.for_get_cond()
-        end = self._expr(condition.get_op_arg(1), names)
+        end = self._expr(condition.get_op_arg(1), scope.names)
         if condition.get_op_type() == OPERATION.le:
             end = end + 1
-        iterator = _fresh("c" if loop is None else loop.dim, taken)
-        down = loop is not None and loop.direction == -1
+        iterator = self._fresh("c" if scope.loop is None else scope.loop.dim, scope.iterators)
+        down = scope.loop is not None and scope.loop.direction == -1
         value = -Sym(iterator) if down else Sym(iterator)
-        body = self.read(node.for_get_body(), {**names, counter: value}, taken | {iterator})
+        body = self.read(node.for_get_body(), _Scope({**scope.names, counter: value}, (*scope.iterators, iterator)))
         step = node.for_get_inc().get_val().to_python()
         lower, upper = (1 - end, 1 - first) if down else (first, end)
-        return [For(iterator, lower, upper, step, down, tuple(body))]
+        return (For(iterator, lower, upper, step, down, body),)
+
+    def _fresh(self, name: str, iterators: Sequence[str]) -> str:
+        """The name, or the first of `name_1`, `name_2`, ... that no loop outside and no bound has."""
+        candidate, number = name, 0
+        while candidate in iterators or candidate in self.space.params:
+            number += 1
+            candidate = f"{name}_{number}"
+        return candidate
 
     def _cond(self, expression: AstExpr, names: Mapping[str, Expr]) -> Cond:
         operation = expression.get_op_type()
@@ -217,12 +233,3 @@ _EXPRESSIONS = {
     OPERATION.min: minimum,
     OPERATION.max: maximum,
 }
-
-
-def _fresh(name: str, taken: frozenset[str]) -> str:
-    """The name, or the first of `name_1`, `name_2`, ... that is not taken."""
-    candidate, number = name, 0
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}_{number}"
-    return candidate

@@ -38,7 +38,8 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.dialects.sdg import HostOp as SdgHostOp
 from tempo_ir.dialects.types import SizeAttr, Tensor, as_tensor, shape_of, tensor
-from tempo_ir.index.expr import FALSE, TRUE, Cond, Expr, Slice, substitute
+from tempo_ir.index.expr import FALSE, TRUE, Cond, Expr, Slice, free_symbols, substitute
+from tempo_ir.lowering.schedule.conditions import solved
 from tempo_ir.lowering.schedule.statements import is_inline
 
 Bindings = Mapping[str, Expr]
@@ -67,10 +68,12 @@ class LeafBuilder:
         if isinstance(op.result.type, TokenType):
             return None
         bindings = dict(zip(op.domain.dims, point, strict=True))
+        iterators = sorted(frozenset[str]().union(*map(free_symbols, point)) - set(op.space.params))
         cases = list(zip(op.conds, op.accesses, strict=True))
         leaf: Operation = self._compute(op, (cases.pop()[1],), point)
         for cond, access in reversed(cases):
-            leaf = _guarded(substitute(cond, bindings), self._compute(op, (access,), point), leaf)
+            here = solved(substitute(cond, bindings), iterators)
+            leaf = _guarded(here, self._compute(op, (access,), point), leaf)
         return leaf
 
     def _compute(self, op: SdgOp, accesses: Sequence[Access], point: Sequence[Expr]) -> ComputeOp:
