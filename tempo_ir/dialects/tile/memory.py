@@ -235,8 +235,9 @@ class GatherOp(IndexedAccessOp):
         block: Sequence[int],
         other: Other | None = None,
     ):
+        operands = {"view": view, "indices": list(indices), "positions": positions}
         super().__init__(
-            operands=[view, list(indices), positions],
+            operands=[operands[name] for name, _ in self.get_irdl_definition().operands],
             properties={"block": IntegersAttr(tuple(block)), "axis": IntegerAttr(axis, i64), "other": other},
             result_types=[TileType.of([extent for extent in block if extent], element_of(view))],
         )
