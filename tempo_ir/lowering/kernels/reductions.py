@@ -34,15 +34,22 @@ _KINDS: Mapping[type[Operation], ReduceKind] = MappingProxyType(
     }
 )
 _COMBINE: Mapping[ReduceKind, type[ew.BinaryOp]] = MappingProxyType(
-    {ReduceKind.SUM: ew.AddOp, ReduceKind.PROD: ew.MulOp, ReduceKind.MAX: ew.MaxOp, ReduceKind.MIN: ew.MinOp}
+    {
+        ReduceKind.SUM: ew.AddOp,
+        ReduceKind.PROD: ew.MulOp,
+        ReduceKind.MAX: ew.MaxOp,
+        ReduceKind.MIN: ew.MinOp,
+        ReduceKind.OR: ew.OrOp,
+        ReduceKind.AND: ew.AndOp,
+    }
 )
 
 
 def identity(kind: ReduceKind, element: Attribute) -> float:
     """What leaves every element as it is when combined with it."""
-    if kind is ReduceKind.SUM:
+    if kind in (ReduceKind.SUM, ReduceKind.OR):
         return 0
-    if kind is ReduceKind.PROD:
+    if kind in (ReduceKind.PROD, ReduceKind.AND):
         return 1
     if is_float(element):
         return -math.inf if kind is ReduceKind.MAX else math.inf
@@ -53,7 +60,7 @@ def identity(kind: ReduceKind, element: Attribute) -> float:
 
 
 def accumulator(element: Attribute) -> Attribute:
-    """The type in which elements are accumulated: f16 and bf16 in f32; booleans, which have no sum, as i8."""
+    """The type in which elements are accumulated: f16 and bf16 in f32; booleans, which have no order, as i8."""
     if is_bool(element):
         return i8
     return f32 if is_float(element) and bit_width(element) < 32 else element
@@ -131,11 +138,13 @@ def emit_reduction(translator: Translator, op: Operation, at: Coordinates) -> Ti
     """Sums, products, greatest and least elements, means."""
     assert isinstance(op, sdg.ReduceOp)
     kind, element = _KINDS[type(op)], translator.element(op.operand)
+    if is_bool(element):
+        kind = ReduceKind.OR if kind is ReduceKind.MAX else ReduceKind.AND
     axes, lanes = reduced_axes(translator, op, op.operand, op.axes, at)
     total = fold(
         translator,
         kind,
-        accumulator(element),
+        element if is_bool(element) else accumulator(element),
         axes,
         lanes,
         lambda places: translator.pull(op.operand, inserted(at, places)),
