@@ -170,7 +170,7 @@ def gathered(x: Tensor, kept: Sequence[Any]) -> Tensor:
 
 def with_new_axes(x: Tensor, kept: Sequence[Any]) -> Tensor:
     """`x` with an axis of extent 1 at each None."""
-    if None not in kept:
+    if not any(entry is None for entry in kept):
         return x
     if any(isinstance(entry, Tensor) for entry in kept):
         raise ProgramError("a new axis (None) and a tensor of positions in one index: index twice")

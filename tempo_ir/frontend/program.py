@@ -12,11 +12,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, Region
 from xdsl.utils.exceptions import VerifyException
 
-from tempo_ir.dialects.sdg import HostOp, InputOp, OutputOp, ParameterOp, ProgramOp
+from tempo_ir.dialects.sdg import GradOp, HostOp, InputOp, OutputOp, ParameterOp, ProgramOp
 from tempo_ir.frontend.arguments import Arguments, Result
 from tempo_ir.frontend.description import Array, HostInfo, InputInfo, OutputInfo, StateInfo
 from tempo_ir.frontend.errors import Place, ProgramError, here, place_of
@@ -76,8 +77,20 @@ class Program:
 
         checked = Arguments.of(self, arguments, self.init(seed) if state is None else state)
         hosts = {name: info.make for name, info in self.hosts.items()}
-        values = reference.run(self.op, checked.arrays, checked.bounds, seed, hosts, start=dict(start or {}))
+        values = reference.run(self.expanded(), checked.arrays, checked.bounds, seed, hosts, start=dict(start or {}))
         return Result.of(self, checked, values)
+
+    def expanded(self) -> ProgramOp:
+        """The program with its gradients expanded: the op itself if it has none."""
+        if not any(isinstance(op, GradOp) for op in self.op.body.block.ops):
+            return self.op
+        from tempo_ir.passes.sdg_autodiff import SdgAutodiffPass
+
+        module = self.module.clone()
+        SdgAutodiffPass().apply(Context(), module)
+        (op,) = module.body.block.ops
+        assert isinstance(op, ProgramOp)
+        return op
 
     def __str__(self) -> str:
         return str(self.op)
