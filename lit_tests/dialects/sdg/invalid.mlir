@@ -253,3 +253,30 @@ sdg.program @product dims(i: I, t: T) {
   // expected-error@+1 {{not affine}}
   %y = sdg.neg %x[i * t] in (i, t) : (tensor<f32>) -> tensor<f32>
 }
+
+// -----
+
+sdg.program @cycle dims(t: T) {
+  // expected-error-re@+1 {{%x needs itself: %x {{.*}} at t = 0 needs %y {{.*}} at t = 0 needs %x {{.*}} at t = 0 (T = 1)}}
+  %x = sdg.neg %y[t] in (t) : (tensor<f32>) -> tensor<f32>
+  %y = sdg.neg %x[t] in (t) : (tensor<f32>) -> tensor<f32>
+}
+
+// -----
+
+sdg.program @past_and_future dims(t: T) {
+  %z = sdg.constant 0.0 : tensor<f32>
+  // expected-error@+1 {{%p needs itself}}
+  %p = sdg.merge {t > 0 : %y[t - 1], t = 0 : %z} in (t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %n = sdg.merge {t < T - 1 : %y[t + 1], t = T - 1 : %z} in (t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %y = sdg.add %p[t], %n[t] in (t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+}
+
+// -----
+
+// no small size has the cycle, the closure of the reads does
+sdg.program @far dims(t: T) {
+  %z = sdg.constant 0.0 : tensor<f32>
+  // expected-error@+1 {{%y needs itself at t = 100 (T = 101)}}
+  %y = sdg.merge {t = 100 : %y[t], t >= 0 : %z} in (t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+}

@@ -1,7 +1,8 @@
 """The part of the sdg verifier that looks at whole programs and sets of points; imported when a program is verified.
 
 Asks, in this order: are names used once; does each read stay inside its producer's domain; do the cases of each merge
-cover its domain, and can each be reached; do the claims of single ops (a mean is never over nothing) hold. Errors are
+cover its domain, and can each be reached; do the claims of single ops (a mean is never over nothing) hold; does no
+value need itself. Errors are
 `OpError`s of the op at fault, with the offending point and how to mend it.
 """
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.sdg.base import OpError, SdgOp
+from tempo_ir.dialects.sdg.causality import check_causality
 from tempo_ir.dialects.sdg.inference import Obligation
 from tempo_ir.dialects.sdg.locations import op_text
 from tempo_ir.dialects.sdg.reads import (
@@ -53,6 +55,7 @@ def verify_program(program: ProgramOp) -> None:
         if isinstance(op, MergeOp):
             check_cases(op, space)
         check_claims(op, space)
+    check_causality(program)
 
 
 def check_names(ops: Iterable[SdgOp], space: Space) -> None:

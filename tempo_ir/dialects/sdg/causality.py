@@ -1,0 +1,227 @@
+"""Causality: no value needs itself at the same point.
+
+Cycles of ops are what makes recurrences; a cycle of *points* can never run. A component of the graph is cleared by
+ordering: if along some dim every read is of the present or of one side of it, the reads of that side alone cannot close
+a cycle, and what is left is looked at again. What cannot be cleared so is run on small sizes, where the shortest cycle
+of points is found and shown; in a small component the transitive closure of the reads (isl) decides for all sizes.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from tempo_ir.dialects.sdg.base import OpError, SdgOp
+from tempo_ir.dialects.sdg.locations import location_text, value_text
+from tempo_ir.dialects.sdg.reads import program_ops, read_domain
+from tempo_ir.dialects.sdg.structure import ProgramOp
+from tempo_ir.graphs import is_cyclic, shortest_path, strongly_connected
+from tempo_ir.index.domain import Domain, Space
+from tempo_ir.index.expr import Compare, Cond, Entry, Index, Slice, Sym, compare, conj, evaluate
+
+SMALL_SIZES = (1, 2, 3, 4, 5)
+"""Sizes of the bounds at which points are run; odd and even ones, since a cycle may need either."""
+MOST_POINTS = 20_000
+"""How many points of a component are looked at, for one choice of sizes."""
+MOST_OPS_OF_A_CLOSURE = 6
+"""Transitive closures of larger components take isl too long."""
+
+Point: TypeAlias = tuple[SdgOp, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """`consumer` reads `producer` through `index` at the points of `domain`."""
+
+    consumer: SdgOp
+    producer: SdgOp
+    index: Index
+    domain: Domain
+
+
+def check_causality(program: ProgramOp) -> None:
+    """Raises OpError for a value that needs itself, with the cycle by name, line and point."""
+    space, ops = program.space, program_ops(program)
+    edges = [edge for op in ops for edge in edges_of(op)]
+    for component, inside in cyclic_components(ops, edges):
+        if not is_ordered(component, inside, space):
+            report_cycle(component, inside, space)
+
+
+def edges_of(op: SdgOp) -> Iterator[Edge]:
+    """The reads of an op; a gradient's are known only once it is expanded."""
+    for number, access in enumerate(op.accesses):
+        producer = access.value.owner
+        if isinstance(producer, SdgOp):
+            yield Edge(op, producer, access.index, read_domain(op, number))
+
+
+def cyclic_components(ops: Sequence[SdgOp], edges: Iterable[Edge]) -> list[tuple[list[SdgOp], list[Edge]]]:
+    """The components of the graph that have a cycle, each with the edges inside."""
+    outgoing: dict[SdgOp, list[Edge]] = {op: [] for op in ops}
+    for edge in edges:
+        outgoing[edge.consumer].append(edge)
+
+    def producers(op: SdgOp) -> list[SdgOp]:
+        return [edge.producer for edge in outgoing[op]]
+
+    found: list[tuple[list[SdgOp], list[Edge]]] = []
+    for component in strongly_connected(ops, producers):
+        if is_cyclic(component, producers):
+            members = set(component)
+            inside = [edge for op in component for edge in outgoing[op] if edge.producer in members]
+            found.append((component, inside))
+    return found
+
+
+def is_ordered(component: Sequence[SdgOp], edges: Sequence[Edge], space: Space) -> bool:
+    """Whether an order of dims and directions clears the component of cycles of points."""
+    for dim in space.names:
+        if not all(dim in op.domain.dims for op in component):
+            continue
+        for forward in (True, False):
+            if not all(is_on_side(edge, dim, forward, space, strictly=False) for edge in edges):
+                continue
+            left = [edge for edge in edges if not is_on_side(edge, dim, forward, space, strictly=True)]
+            if len(left) < len(edges):
+                return all(is_ordered(*inner, space) for inner in cyclic_components(component, left))
+    return False
+
+
+def is_on_side(edge: Edge, dim: str, forward: bool, space: Space, strictly: bool) -> bool:
+    """Whether the edge only reads the past of `dim` (`forward`) or its future, or else the present, if not strictly."""
+    entry = edge.index[edge.producer.domain.dims.index(dim)]
+    if entry == Sym(dim):
+        return not strictly
+    return is_side(entry, dim, forward, space, edge.domain, strictly)
+
+
+@lru_cache(maxsize=4096)
+def is_side(entry: Entry, dim: str, forward: bool, space: Space, domain: Domain, strictly: bool) -> bool:
+    from tempo_ir.index import isl
+
+    present = Sym(dim)
+    first, last = (entry.start, entry.stop - 1) if isinstance(entry, Slice) else (entry, entry)
+    relation = "<" if strictly else "<="
+    claim = compare(relation, last, present) if forward else compare(relation, present, first)
+    if isinstance(entry, Slice):
+        domain = Domain(domain.dims, domain.ranges, conj(domain.where, Compare("<", entry.start, entry.stop)))
+    return isl.prove(claim, space, domain)
+
+
+def report_cycle(component: Sequence[SdgOp], edges: Sequence[Edge], space: Space) -> None:
+    """Raises OpError if the component has a cycle of points at a small size, or by its closure at any."""
+    outgoing: dict[SdgOp, list[Edge]] = {}
+    for edge in edges:
+        outgoing.setdefault(edge.consumer, []).append(edge)
+    for bounds in small_bounds(space):
+        if (cycle := cycle_of_points(component, outgoing, space, bounds)) is not None:
+            raise OpError(cycle_text(cycle, bounds), cycle[0][0])
+    if len(component) <= MOST_OPS_OF_A_CLOSURE:
+        check_closure(component, edges, space)
+
+
+def small_bounds(space: Space) -> Iterator[dict[str, int]]:
+    """Small admissible sizes: all bounds alike first, then each alone larger or smaller than the others."""
+    params = space.params
+    alike = [dict.fromkeys(params, size) for size in SMALL_SIZES]
+    uneven = [{**dict.fromkeys(params, a), name: b} for name in params for a, b in itertools.permutations((1, 2, 4), 2)]
+    seen: set[tuple[tuple[str, int], ...]] = set()
+    for bounds in [*alike, *uneven]:
+        key = tuple(sorted(bounds.items()))
+        if key not in seen and evaluate(space.where, bounds):
+            seen.add(key)
+            yield bounds
+
+
+def cycle_of_points(
+    component: Sequence[SdgOp], outgoing: Mapping[SdgOp, Sequence[Edge]], space: Space, bounds: Mapping[str, int]
+) -> list[Point] | None:
+    """A shortest cycle of points for the given bounds, its first point repeated at the end; None if there is none."""
+    held = {op: op.domain.condition(space) for op in component}
+    known: dict[Point, list[Point]] = {}
+
+    def needs(point: Point) -> list[Point]:
+        if point not in known:
+            known[point] = list(points_read(point, outgoing, held, bounds))
+        return known[point]
+
+    starts = itertools.chain.from_iterable(points_of(op, space, bounds) for op in component)
+    points = list(itertools.islice(starts, MOST_POINTS))
+    cyclic = [found for found in strongly_connected(points, needs) if is_cyclic(found, needs)]
+    if not cyclic:
+        return None
+    smallest = min(cyclic, key=len)
+    inside = set(smallest)
+    cycles = [
+        shortest_path(start, lambda point, start=start: point == start, lambda point: inside.intersection(needs(point)))
+        for start in smallest[:64]
+    ]
+    return min((cycle for cycle in cycles if cycle is not None), key=len)
+
+
+def points_of(op: SdgOp, space: Space, bounds: Mapping[str, int]) -> Iterator[Point]:
+    """The points of an op in lexicographic order."""
+    for point in op.domain.points(space, bounds):
+        yield op, tuple(point.values())
+
+
+def points_read(
+    point: Point, outgoing: Mapping[SdgOp, Sequence[Edge]], held: Mapping[SdgOp, Cond], bounds: Mapping[str, int]
+) -> Iterator[Point]:
+    """The points of the component that a point reads."""
+    op, values = point
+    env = {**bounds, **dict(zip(op.domain.dims, values, strict=True))}
+    for edge in outgoing.get(op, ()):
+        if not evaluate(edge.domain.where, env):
+            continue
+        entries = [evaluate(entry, env) for entry in edge.index]
+        ranges = [(entry,) if isinstance(entry, int) else entry for entry in entries]
+        for there in itertools.product(*ranges):
+            if evaluate(held[edge.producer], {**bounds, **dict(zip(edge.producer.domain.dims, there, strict=True))}):
+                yield edge.producer, there
+
+
+def cycle_text(cycle: Sequence[Point], bounds: Mapping[str, int]) -> str:
+    """`%y needs itself: %y (model.py:3) at t = 0 needs %x (model.py:2) at t = 0 needs %y (...) at t = 0 (T = 1)`."""
+    steps = " needs ".join(point_text(point) for point in cycle)
+    sizes = ", ".join(f"{name} = {size}" for name, size in bounds.items())
+    name = value_text(cycle[0][0].results[0])
+    where = f" ({sizes})" if sizes else ""
+    return f"{name} needs itself: {steps}{where}; read another point of one of them, or give it a first case"
+
+
+def point_text(point: Point) -> str:
+    """`%h (model.py:3) at t = 0`."""
+    op, values = point
+    where = location_text(op.location)
+    at = ", ".join(f"{dim} = {value}" for dim, value in zip(op.domain.dims, values, strict=True))
+    return value_text(op.results[0]) + (f" ({where})" if where else "") + (f" at {at}" if at else "")
+
+
+def check_closure(component: Sequence[SdgOp], edges: Sequence[Edge], space: Space) -> None:
+    """Raises OpError if the exact transitive closure of the reads leads a point back to itself."""
+    from tempo_ir.index import isl
+
+    names = {op: f"op{number}" for number, op in enumerate(component)}
+    reads: isl.UnionMap | None = None
+    for edge in edges:
+        target = isl.domain_set(space, edge.producer.domain, names[edge.producer])
+        relation = isl.access_map(
+            space, edge.domain, edge.index, edge.producer.domain, names[edge.consumer], names[edge.producer]
+        ).intersect_range(target)
+        reads = relation.to_union_map() if reads is None else reads.union(relation.to_union_map())
+    if reads is None:
+        return
+    closure, exact = reads.transitive_closure()
+    if not exact:
+        return
+    for op, name in names.items():
+        whole = isl.domain_set(space, op.domain, name)
+        itself = closure.intersect(whole.identity().to_union_map()).domain().intersect(whole.to_union_set())
+        if not itself.is_empty():
+            point = isl.counterexample(isl.Set.from_union_set(itself))
+            raise OpError(f"{value_text(op.results[0])} needs itself at {point}; give it another case there", op)
