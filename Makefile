@@ -29,10 +29,10 @@ test: lit pytest
 test-all: lit-external pytest-all
 
 lit: $(STAMP)
-	mkdir -p build/lit && lit -j$(JOBS) lit_tests
+	mkdir -p build/lit && lit -sv -j$(JOBS) lit_tests
 
 lit-external: $(STAMP)
-	mkdir -p build/lit && lit -j$(JOBS) --param external=1 lit_tests
+	mkdir -p build/lit && lit -sv -j$(JOBS) --param external=1 lit_tests
 
 pytest: $(STAMP)
 	pytest -q -n $(JOBS)

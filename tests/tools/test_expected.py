@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tempo_ir.tools.diagnostics import Diagnostic, Place
+from tempo_ir.tools.diagnostics import Diagnostic, Place, Severity
 from tempo_ir.tools.expected import mismatches
 
 
-def error(line: int, message: str, severity="error") -> Diagnostic:
+def error(line: int, message: str, severity: Severity = "error") -> Diagnostic:
     return Diagnostic(severity, message, Place("a.mlir", line, 1))
 
 
