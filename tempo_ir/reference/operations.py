@@ -29,16 +29,26 @@ Op = TypeVar("Op", bound=Operation)
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where an op runs: dims and bounds by name, the dims alone as data (they count on from `start`), the seed."""
+    """Where an op runs.
+
+    `symbols` are dims (or loop iterators) and bounds by name; `dims` is the point of the op's domain, in order, which
+    counts random numbers and stands in errors; `start` is what dims count on from where they are data.
+    """
 
     symbols: Mapping[str, int]
     dims: Mapping[str, int]
-    seed: int = 0
+    seed: int
+    start: Mapping[str, int]
 
     @property
     def data(self) -> Mapping[str, int]:
-        """The symbols as values of the program: dims as they count on."""
-        return {**self.symbols, **self.dims}
+        """The symbols as values of the program."""
+        return {name: value + self.start.get(name, 0) for name, value in self.symbols.items()}
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """The dims as they count random numbers."""
+        return tuple(value + self.start.get(name, 0) for name, value in self.dims.items())
 
 
 Handler: TypeAlias = Callable[[Any, Sequence[Array], Point], Array]
@@ -50,11 +60,12 @@ def evaluate(
     symbols: Mapping[str, int],
     seed: int = 0,
     dims: Mapping[str, int] | None = None,
+    start: Mapping[str, int] | None = None,
 ) -> list[Array]:
     """The results of a pure op at one point.
 
-    `symbols` gives dims (or loop iterators) and bounds by name. `dims` gives the point of the op's domain, in order,
-    where `symbols` does not: in the body of a loop, or where a call starts later.
+    `symbols` gives dims (or loop iterators) and bounds by name, `dims` the point of the op's domain, in order, where it
+    is not simply in `symbols`: in the body of a loop. `start` is what dims count on from when a call resumes.
 
     Raises:
         ExecutionError: there is no value, as for a division by zero; or the op is not pure.
@@ -64,7 +75,7 @@ def evaluate(
         raise ExecutionError(f"{op.name} has no value of its own", op)
     if dims is None:
         dims = {dim: symbols[dim] for dim in op.domain.dims} if isinstance(op, sdg.SdgOp) else {}
-    point = Point(symbols, dims, seed)
+    point = Point(symbols, dims, seed, start or {})
     with np.errstate(all="ignore"):
         result = handler(op, inputs, point)
     return [np.asarray(result, numpy_dtype(element(op.results[0].type)))]
@@ -105,7 +116,7 @@ def _arange(op: sdg.ArangeOp, inputs: Sequence[Array], point: Point) -> Array:
 
 
 def _random(op: sdg.RandomOp, inputs: Sequence[Array], point: Point) -> Array:
-    words = philox.blocks(point.seed, op.identity, tuple(point.dims.values()), result_shape(op, point))
+    words = philox.blocks(point.seed, op.identity, point.counted, result_shape(op, point))
     dtype = numpy_dtype(element(op.result.type))
     match op.kind:
         case sdg.RandomKind.BITS:

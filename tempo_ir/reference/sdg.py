@@ -6,27 +6,25 @@ with an explicit stack: recurrences of any length need no deep recursion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg.base import Access, SdgOp
 from tempo_ir.dialects.sdg.locations import op_text, value_text
 from tempo_ir.dialects.types import element
 from tempo_ir.index.domain import Space
-from tempo_ir.index.expr import TRUE, Index, Slice, index_text
+from tempo_ir.index.expr import Index, Slice, free_symbols, index_text
 from tempo_ir.index.expr import evaluate as evaluate_index
 from tempo_ir.reference import operations
+from tempo_ir.reference.calls import HostFactories, argument, call_host, check_bounds, frozen, make_host
 from tempo_ir.reference.dtypes import Array, numpy_dtype
-from tempo_ir.reference.errors import ExecutionError, point_text
-
-HostFactories: TypeAlias = Mapping[str, Callable[[], Any]]
-"""Makes the object of each host name, anew for each call of a program."""
+from tempo_ir.reference.errors import ExecutionError
 
 Coordinates: TypeAlias = tuple[int, ...]
 Instance: TypeAlias = tuple[SdgOp, Coordinates]
@@ -43,7 +41,7 @@ def run(
 ) -> dict[str, Array]:
     """The outputs of a program by key, their leading axes being the dims of the output's domain.
 
-    A row of an output outside of its domain, where that is narrower than declared, is zero. `arguments` holds inputs
+    Rows run from 0 to the end of each dim's range; one outside of the domain is zero. `arguments` holds inputs
     and parameters by key; `start` what dims count on from, as data and in random numbers, when a call resumes.
 
     Raises:
@@ -75,16 +73,21 @@ class Run:
 
     def outputs(self) -> dict[str, Array]:
         """Check what the caller gave, make all host calls in the order of nested loops, then compute the outputs."""
-        check_bounds(self.program, self.bounds)
+        check_bounds(self.space, self.bounds, self.program.preconditions or ())
         for op in self.program.body.block.ops:
             if isinstance(op, sdg.SourceOp):
-                self.sources[op] = argument(op, self.arguments, self.space, self.bounds)
+                self.sources[op] = self._source(op)
         for host in self.program.body.block.ops:
             if isinstance(host, sdg.HostStateOp):
                 self.hosts[host.object] = make_host(host.object, self.factories, host)
         for instance in self._host_calls():
             self.need(instance)
         return {op.key.data: self._output(op) for op in self.program.body.block.ops if isinstance(op, sdg.OutputOp)}
+
+    def _source(self, op: sdg.SourceOp) -> Array:
+        dims = tuple(evaluate_index(self.space.bound(dim), self.bounds) for dim in op.domain.dims)
+        shape = (*dims, *operations.concrete_shape(op.result.type, self.bounds))
+        return argument(op, op.key.data, self.arguments, numpy_dtype(element(op.result.type)), shape)
 
     def _host_calls(self) -> Iterable[Instance]:
         """Every host call: by point in the order of the declared dims, then by position in the program."""
@@ -97,7 +100,7 @@ class Run:
         return [instance for _, _, instance in sorted(found, key=lambda entry: entry[:2])]
 
     def _output(self, op: sdg.OutputOp) -> Array:
-        extents = [evaluate_index(self.space.bound(dim), self.bounds) for dim in op.domain.dims]
+        extents = self._extents(op)
         result: Array | None = None
         for point in op.domain.points(self.space, self.bounds):
             symbols = {**self.bounds, **point}
@@ -114,6 +117,17 @@ class Run:
             return result
         shape = operations.concrete_shape(op.accesses[0].type, {**dict.fromkeys(op.domain.dims, 0), **self.bounds})
         return np.zeros((*extents, *shape), numpy_dtype(element(op.accesses[0].type)))
+
+    def _extents(self, op: sdg.OutputOp) -> list[int]:
+        """One past the greatest value that each dim may take, over all points of the dims that its range depends on."""
+        points = list(op.domain.points(self.space, self.bounds))
+        extents: list[int] = []
+        for dim in op.domain.dims:
+            upper = op.domain.upper(dim, self.space)
+            inner = free_symbols(upper) & set(op.domain.dims)
+            values = [evaluate_index(upper, {**self.bounds, **point}) for point in (points if inner else [{}])]
+            extents.append(max(0, *values, 0))
+        return extents
 
     # Values on demand
 
@@ -203,8 +217,8 @@ class Run:
             is_token = isinstance(op.result.type, sdg.TokenType)
             return [None if is_token else self._gathered(taken[0], symbols)]
         inputs = [self._gathered(access, symbols) for access in taken]
-        dims = {dim: value + self.start.get(dim, 0) for dim, value in point.items()}
-        return [_frozen(result) for result in operations.evaluate(op, inputs, symbols, self.seed, dims)]
+        results = operations.evaluate(op, inputs, symbols, self.seed, start=self.start)
+        return [frozen(result) for result in results]
 
     def _check_inside(self, op: SdgOp, point: Mapping[str, int]) -> None:
         symbols = {**self.bounds, **point}
@@ -213,8 +227,12 @@ class Run:
         raise ExecutionError(f"a read of {op_text(op)}, which has the domain {op.domain}, outside of it", op, point)
 
     def _call(self, op: sdg.HostOp, inputs: Sequence[Array], point: Mapping[str, int]) -> list[Array]:
-        shapes = [operations.concrete_shape(result.type, {**self.bounds, **point}) for result in op.outputs]
-        return call_host(self.hosts[op.object], op.method, inputs, op, shapes, point)
+        symbols = {**self.bounds, **point}
+        expected = [
+            (numpy_dtype(element(result.type)), operations.concrete_shape(result.type, symbols))
+            for result in op.outputs
+        ]
+        return call_host(self.hosts[op.object], (op.object, op.method), inputs, expected, op, point)
 
 
 def _point(instance: Instance) -> dict[str, int]:
@@ -242,101 +260,3 @@ def _rows(source: Array, ranges: Sequence[range], lengths: Sequence[int], access
             raise ExecutionError(f"{read} reads {taken.start} to {taken[-1]} of {extent} rows")
     selected = source[tuple(slice(t.start, t.stop, t.step) if t else slice(0, 0) for t in ranges)]
     return selected.reshape((*lengths, *source.shape[len(ranges) :]))
-
-
-def _frozen(array: Array) -> Array:
-    """The array as others may hold it: nobody may write into it."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-# What the caller gives
-
-
-def check_bounds(program: Operation, bounds: Mapping[str, int]) -> None:
-    """Every bound has a value of at least 0, and what the program declares or requires of them holds.
-
-    Raises ExecutionError that names the bound, or the condition and the read that needs it.
-    """
-    assert isinstance(program, sdg.ProgramOp)
-    space = program.space
-    for name in space.params:
-        if name not in bounds:
-            raise ExecutionError(f"the bound {name} has no value")
-        if bounds[name] < 0:
-            raise ExecutionError(f"the bound {name} is {bounds[name]}: a bound is at least 0")
-    given = point_text({name: bounds[name] for name in space.params})
-    if space.where != TRUE and not evaluate_index(space.where, bounds):
-        raise ExecutionError(f"the program is declared for `{space.where}`, which fails for {given}")
-    for precondition in program.preconditions or ():
-        if not evaluate_index(precondition.cond.data, bounds):
-            needed = f"`{precondition.cond.data}` is needed, which fails for {given}"
-            raise ExecutionError(f"{needed}: {precondition.text.data}")
-
-
-def argument(op: sdg.SourceOp, arguments: Mapping[str, Any], space: Space, bounds: Mapping[str, int]) -> Array:
-    """The caller's array for an input or parameter, read only, of the dtype and shape that the program says.
-
-    Raises ExecutionError naming the argument.
-    """
-    kind, key = op.name.removeprefix("sdg."), op.key.data
-    if key not in arguments:
-        given = ", ".join(f'"{name}"' for name in arguments) or "none"
-        raise ExecutionError(f'{kind} "{key}" is missing; given are {given}', op)
-    array = np.asarray(arguments[key])
-    dims = [evaluate_index(space.bound(dim), bounds) for dim in op.domain.dims]
-    shape = (*dims, *operations.concrete_shape(op.result.type, bounds))
-    if array.shape != shape:
-        over = f", the first {len(dims)} over {op.domain}" if dims else ""
-        raise ExecutionError(f'{kind} "{key}" has shape {array.shape}, expected {shape}{over}', op)
-    dtype = numpy_dtype(element(op.result.type))
-    if not np.can_cast(array.dtype, dtype, "same_kind"):
-        raise ExecutionError(f'{kind} "{key}" is of dtype {array.dtype}, expected {dtype}', op)
-    return _frozen(array.astype(dtype, copy=False))
-
-
-def make_host(name: str, factories: HostFactories, op: Operation) -> Any:
-    """A new object for a host name. Raises ExecutionError where the caller gave no way to make one."""
-    if name not in factories:
-        given = ", ".join(f"@{other}" for other in factories) or "none"
-        raise ExecutionError(f"there is no host object @{name}; given are {given}", op)
-    return factories[name]()
-
-
-def call_host(
-    host: Any,
-    method: str,
-    inputs: Sequence[Array],
-    op: sdg.HostOp,
-    shapes: Sequence[tuple[int, ...]],
-    point: Mapping[str, int],
-) -> list[Array]:
-    """What a method returns for read-only arrays, as arrays of the declared dtypes and shapes.
-
-    The method's own exceptions pass through, with a note of op and point. Raises ExecutionError where it returns
-    something else than is declared.
-    """
-    name = f"@{op.object}::@{method}"
-    function = getattr(host, method, None)
-    if function is None:
-        raise ExecutionError(f"the host object @{op.object} has no method {method}", op, point)
-    try:
-        returned = function(*(_frozen(array) for array in inputs))
-    except Exception as error:
-        error.add_note(str(ExecutionError(f"raised by {name}", op, point)))
-        raise
-    results: Sequence[Any] = [] if not shapes else [returned] if len(shapes) == 1 else returned
-    if not shapes and returned is not None:
-        raise ExecutionError(f"{name} returned something, expected None", op, point)
-    if len(shapes) > 1 and not (isinstance(returned, (tuple, list)) and len(results) == len(shapes)):
-        raise ExecutionError(f"{name} returned no {len(shapes)} values in a tuple", op, point)
-    arrays: list[Array] = []
-    for number, (result, shape, value) in enumerate(zip(results, shapes, op.outputs, strict=True)):
-        array = np.asarray(result)
-        dtype = numpy_dtype(element(value.type))
-        if array.shape != shape or not np.can_cast(array.dtype, dtype, "same_kind"):
-            got = f"returned {array.dtype} of shape {array.shape} as result #{number}"
-            raise ExecutionError(f"{name} {got}, expected {dtype} of shape {shape}", op, point)
-        arrays.append(_frozen(array.astype(dtype)))
-    return arrays

@@ -1,0 +1,122 @@
+"""What the caller of a program gives, checked: bounds, arrays and host objects. Shared by the interpreters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from xdsl.ir import Operation
+
+from tempo_ir.dialects.sdg import PreconditionAttr
+from tempo_ir.index.domain import Space
+from tempo_ir.index.expr import TRUE
+from tempo_ir.index.expr import evaluate as evaluate_index
+from tempo_ir.reference.dtypes import Array, DType
+from tempo_ir.reference.errors import ExecutionError, point_text
+
+HostFactories: TypeAlias = Mapping[str, Callable[[], Any]]
+"""Makes the object of each host name, anew for each call of a program."""
+
+
+def frozen(array: Array) -> Array:
+    """The array as others may hold it: nobody may write into it."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def check_bounds(space: Space, bounds: Mapping[str, int], preconditions: Iterable[PreconditionAttr] = ()) -> None:
+    """Every bound has a value of at least 0, and what the program declares or requires of them holds.
+
+    Raises ExecutionError that names the bound, or the condition and the read that needs it.
+    """
+    for name in space.params:
+        if name not in bounds:
+            raise ExecutionError(f"the bound {name} has no value")
+        if bounds[name] < 0:
+            raise ExecutionError(f"the bound {name} is {bounds[name]}: a bound is at least 0")
+    given = point_text({name: bounds[name] for name in space.params})
+    if space.where != TRUE and not evaluate_index(space.where, bounds):
+        raise ExecutionError(f"the program is declared for `{space.where}`, which fails for {given}")
+    for precondition in preconditions:
+        if not evaluate_index(precondition.cond.data, bounds):
+            needed = f"`{precondition.cond.data}` is needed, which fails for {given}"
+            raise ExecutionError(f"{needed}: {precondition.text.data}")
+
+
+def argument(
+    op: Operation, key: str, arguments: Mapping[str, Any], dtype: DType, shape: tuple[int, ...], longer: int = 0
+) -> Array:
+    """The caller's array for an input or parameter, read only, of the dtype and shape that the program says.
+
+    The first `longer` axes may have more rows than the program reads. Raises ExecutionError naming the argument.
+    """
+    kind = op.name.partition(".")[2]
+    if key not in arguments:
+        given = ", ".join(f'"{name}"' for name in arguments) or "none"
+        raise ExecutionError(f'{kind} "{key}" is missing; given are {given}', op)
+    array = np.asarray(arguments[key])
+    fits = len(array.shape) == len(shape) and array.shape[longer:] == shape[longer:]
+    if not fits or any(have < want for have, want in zip(array.shape[:longer], shape[:longer], strict=True)):
+        raise ExecutionError(f'{kind} "{key}" has shape {array.shape}, expected {shape}', op)
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise ExecutionError(f'{kind} "{key}" is of dtype {array.dtype}, expected {dtype}', op)
+    return frozen(array.astype(dtype, copy=False))
+
+
+def make_host(name: str, factories: HostFactories, op: Operation) -> Any:
+    """A new object for a host name. Raises ExecutionError where the caller gave no way to make one."""
+    if name not in factories:
+        given = ", ".join(f"@{other}" for other in factories) or "none"
+        raise ExecutionError(f"there is no host object @{name}; given are {given}", op)
+    return factories[name]()
+
+
+def call_host(
+    host: Any,
+    callee: tuple[str, str],
+    inputs: Sequence[Array],
+    expected: Sequence[tuple[DType, tuple[int, ...]]],
+    op: Operation,
+    point: Mapping[str, int],
+) -> list[Array]:
+    """What a method (object and method name) returns for read-only arrays, as arrays of the expected dtypes and shapes.
+
+    The method's own exceptions pass through, with a note of op and point. Raises ExecutionError where it returns
+    something else than is declared.
+    """
+    name = "@{}::@{}".format(*callee)
+    function = getattr(host, callee[1], None)
+    if function is None:
+        raise ExecutionError("the host object @{} has no method {}".format(*callee), op, point)
+    try:
+        returned = function(*(frozen(array) for array in inputs))
+    except Exception as error:
+        error.add_note(str(ExecutionError(f"raised by {name}", op, point)))
+        raise
+    results = _as_results(returned, len(expected), name, op, point)
+    arrays: list[Array] = []
+    for number, (result, (dtype, shape)) in enumerate(zip(results, expected, strict=True)):
+        array = np.asarray(result)
+        if array.shape != shape or not np.can_cast(array.dtype, dtype, "same_kind"):
+            got = f"returned {array.dtype} of shape {array.shape} as result #{number}"
+            raise ExecutionError(f"{name} {got}, expected {dtype} of shape {shape}", op, point)
+        arrays.append(frozen(array.astype(dtype)))
+    return arrays
+
+
+def _as_results(returned: Any, count: int, name: str, op: Operation, point: Mapping[str, int]) -> Sequence[Any]:
+    """One element per declared result."""
+    if count == 1:
+        return (returned,)
+    if count == 0:
+        if returned is not None:
+            raise ExecutionError(f"{name} returned {type(returned).__name__}, expected None", op, point)
+        return ()
+    if not isinstance(returned, (tuple, list)):
+        raise ExecutionError(f"{name} returned {type(returned).__name__}, expected a tuple of {count}", op, point)
+    values = cast(Sequence[Any], returned)
+    if len(values) != count:
+        raise ExecutionError(f"{name} returned {len(values)} values, expected {count}", op, point)
+    return values
