@@ -21,7 +21,7 @@ HostFactories: TypeAlias = Mapping[str, Callable[[], Any]]
 
 def frozen(array: Array) -> Array:
     """The array as others may hold it: nobody may write into it."""
-    view = array.view()
+    view = np.asarray(array).view()
     view.flags.writeable = False
     return view
 
