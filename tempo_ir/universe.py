@@ -8,5 +8,7 @@ from tempo_ir import dialects, lowering, passes
 
 TEMPO_UNIVERSE = Universe(
     all_dialects={**dialects.get_all_dialects()},
+    # xDSL has a target called llvm of its own, for its llvm dialect
+    all_targets={"triton": lowering.get_all_targets()["triton"]},
     all_passes={**passes.get_all_passes(), **lowering.get_all_passes()},
 )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from tempo_ir.lazy import lazy
 
 if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
+    from xdsl.utils.target import Target
 
 PassFactory = Callable[[], "type[ModulePass]"]
-TargetFactory = Callable[[], "Callable[[ModuleOp, IO[str]], None]"]
+TargetFactory = Callable[[], "type[Target]"]
 
 
 def get_all_passes() -> dict[str, PassFactory]:
@@ -23,8 +23,8 @@ def get_all_passes() -> dict[str, PassFactory]:
 
 
 def get_all_targets() -> dict[str, TargetFactory]:
-    """What `tempo-opt -t` prints beside the IR itself: name -> factory of a printer `(module, stream) -> None`."""
+    """What `tempo-opt -t` prints beside the IR itself, by name."""
     return {
-        "llvm": lazy("tempo_ir.lowering.llvm:print_module"),
-        "triton": lazy("tempo_ir.lowering.triton:print_module"),
+        "llvm": lazy("tempo_ir.lowering.targets:LlvmTarget"),
+        "triton": lazy("tempo_ir.lowering.targets:TritonTarget"),
     }

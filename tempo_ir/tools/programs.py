@@ -93,9 +93,7 @@ def record_program(path: Path, name: str | None, settings: Mapping[str, Any]) ->
     function = find_program(path, name)
     if unknown := [key for key in settings if key not in function.settings]:
         listed = ", ".join(function.settings) or "none"
-        raise UserError(
-            f"--set {unknown[0]}: the program '{function.name}' has the settings {listed}"
-        )
+        raise UserError(f"--set {unknown[0]}: the program '{function.name}' has the settings {listed}")
     return _record(path, function, settings)
 
 

@@ -97,8 +97,7 @@ class TempoOptMain(xDSLOptMain):
         from xdsl.targets import get_all_targets
 
         ours: dict[str, Any] = {"mlir": get_all_targets()["mlir"]}
-        for name, factory in lowering.get_all_targets().items():
-            ours[name] = _printer(factory)
+        ours |= lowering.get_all_targets()
         self.available_targets = self._with_plugins(ours, "target", lambda universe: universe.all_targets)
 
     def register_all_frontends(self) -> None:
@@ -314,17 +313,6 @@ class _LateFile:
 
     def write_out(self) -> None:
         self.path.write_text("".join(self._parts))
-
-
-def _printer(
-    factory: Callable[[], Callable[[ModuleOp, IO[str]], None]],
-) -> Callable[[ModuleOp, IO[str]], None]:
-    """A target in xDSL's form, whose back end is imported when it prints."""
-
-    def print_module(module: ModuleOp, stream: IO[str]) -> None:
-        factory()(module, stream)
-
-    return print_module
 
 
 def main(args: Sequence[str] | None = None) -> int:

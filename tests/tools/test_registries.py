@@ -6,6 +6,7 @@ import pytest
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
+from xdsl.utils.target import Target
 
 import tempo_ir
 from tempo_ir import dialects, lowering, passes
@@ -35,7 +36,9 @@ def test_dialects_load_under_their_names(name):
 
 @pytest.mark.parametrize("name", lowering.get_all_targets())
 def test_targets_load(name):
-    assert callable(lowering.get_all_targets()[name]())
+    found = lowering.get_all_targets()[name]()
+    assert issubclass(found, Target)
+    assert found.name == name
 
 
 def test_every_public_name_loads():

@@ -1,0 +1,63 @@
+"""What `tempo-opt -t` prints: the code of a loop program, its kernels lowered for the target if they are not yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import IO
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.target import Target
+
+from tempo_ir.dialects.loop import BodyOperation
+from tempo_ir.dialects.sdg import ProgramOp
+from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.lowering.kernels.loop_lower_kernels import LoopLowerKernelsPass
+
+
+@dataclass(frozen=True)
+class LlvmTarget(Target):
+    """`-t llvm`: the whole program, kernels and time loops, as LLVM text for this machine."""
+
+    name = "llvm"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from tempo_ir.lowering.llvm import print_module
+
+        print_module(lowered(ctx, module, "cpu"), output)
+
+
+@dataclass(frozen=True)
+class TritonTarget(Target):
+    """`-t triton`, `-t 'triton{machine=sm_90}'`: the Triton source of every kernel."""
+
+    name = "triton"
+    machine: str = "sm_80"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from tempo_ir.lowering.triton import print_module
+
+        print_module(lowered(ctx, module, self.machine), output)
+
+
+def lowered(ctx: Context, module: ModuleOp, target: str) -> ModuleOp:
+    """The module after loop-lower-kernels: itself where that has run, else a lowered copy.
+
+    Raises PassFailedException for a program that has no order yet.
+    """
+    for op in module.ops:
+        if isinstance(op, ProgramOp):
+            error = PassFailedException(
+                f"@{op.sym_name.data} is an sdg program, which has no kernels yet: "
+                "run --pass-pipeline='sdg-schedule,loop-form-kernels,loop-plan-storage' on it"
+            )
+            error.op = op  # pyright: ignore[reportAttributeAccessIssue]
+            raise error
+    has_kernels = any(isinstance(op, KernelOp) for op in module.ops)
+    if has_kernels or not any(isinstance(op, BodyOperation) for op in module.walk()):
+        return module
+    copy = module.clone()
+    LoopLowerKernelsPass(target=target).apply(ctx, copy)
+    copy.verify()
+    return copy
