@@ -9,7 +9,15 @@ from typing import TypeAlias
 
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import Const, Slice, Sym, conj
-from tempo_ir.index.isl import DIM, Map, Set, access_map, domain_set, encode, read_map
+from tempo_ir.index.isl import (
+    DIM,
+    Map,
+    Set,
+    access_map,
+    domain_set,
+    encode,
+    read_map,
+)
 from tempo_ir.lowering.schedule.graph import Relation
 from tempo_ir.lowering.schedule.order import Direction
 
@@ -80,11 +88,18 @@ def constant_distance(relation: Relation, dim: str) -> int | None:
     return difference.value if isinstance(difference, Const) else None
 
 
+def relation_map(space: Space, relation: Relation, consumer_name: str = "", producer_name: str = "") -> Map:
+    """From each point of the consumer to the points of the producer that it reads."""
+    consumer = relation.consumer
+    guarded = Domain(consumer.dims, consumer.ranges, conj(consumer.where, relation.guard))
+    reads = access_map(space, guarded, relation.index, relation.producer, consumer_name, producer_name)
+    return reads.intersect_range(domain_set(space, relation.producer, producer_name))
+
+
 def _deltas(space: Space, relation: Relation) -> tuple[Sequence[str], Set]:
     """The set of distance vectors along the dims that both have, over all sizes."""
     consumer, producer = relation.consumer, relation.producer
-    guarded = Domain(consumer.dims, consumer.ranges, conj(consumer.where, relation.guard))
-    reads = access_map(space, guarded, relation.index, producer).intersect_range(domain_set(space, producer))
+    reads = relation_map(space, relation)
     common = [dim for dim in consumer.dims if dim in producer.dims]
     onto_common = (_projection(dims, common) for dims in (consumer.dims, producer.dims))
     aligned = reads.apply_domain(next(onto_common)).apply_range(next(onto_common))

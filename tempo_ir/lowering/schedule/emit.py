@@ -28,7 +28,7 @@ from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import Expr, free_symbols
 from tempo_ir.lowering.schedule.leaf_bodies import LeafBuilder
 from tempo_ir.lowering.schedule.nest import Call, For, If, Nest, NestNode
-from tempo_ir.lowering.schedule.statements import Statements
+from tempo_ir.lowering.schedule.statements import Statements, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def loop_program(statements: Statements, nest: Nest) -> Emitted:
     buffers = Buffers(statements)
     builder = LeafBuilder(buffers.of_value, buffers.of_output)
     body = Block(buffers.operations)
-    body.add_ops(_emit(nest.nodes, nest.groups, statements.ops, builder))
+    body.add_ops(_emit(nest.nodes, nest.groups, statements.works, builder))
     program = ProgramOp(statements.program.sym_name.data, statements.program.space, Region(body))
     program.location = statements.program.location
     return Emitted(program, builder.origins, buffers.of_value)
@@ -119,18 +119,18 @@ def _extent(domain: Domain, dim: str, space: Space) -> Expr | None:
 
 
 def _emit(
-    nodes: Sequence[NestNode], groups: Sequence[Sequence[int]], ops: Sequence[SdgOp], builder: LeafBuilder
+    nodes: Sequence[NestNode], groups: Sequence[Sequence[int]], works: Sequence[Work], builder: LeafBuilder
 ) -> list[Operation]:
     """The ops of a nest, in order."""
 
     def region(inner: Sequence[NestNode]) -> Region:
-        return Region(Block(_emit(inner, groups, ops, builder)))
+        return Region(Block(_emit(inner, groups, works, builder)))
 
     emitted: list[Operation] = []
     for node in nodes:
         match node:
             case Call():
-                leaves = (builder.leaf(ops[number], node.point) for number in groups[node.group])
+                leaves = (builder.leaf(works[number], node.point) for number in groups[node.group])
                 emitted.extend(leaf for leaf in leaves if leaf is not None)
             case For():
                 body = region(node.body)

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tempo_ir.index.domain import Space
-from tempo_ir.index.expr import Cond, Const, Expr, Sym, compare, conj, disj, maximum, minimum
+from tempo_ir.index.expr import Cond, Const, Expr, Index, Sym, compare, conj, disj, maximum, minimum
 from tempo_ir.index.isl import (
+    DIM,
     AstBuild,
     AstExpr,
     AstNode,
@@ -22,6 +23,7 @@ from tempo_ir.index.isl import (
     MultiUnionPwAff,
     Schedule,
     ScheduleNode,
+    UnionPwAff,
     UnionSet,
     UnionSetList,
     ast_expr_op_type,
@@ -31,13 +33,13 @@ from tempo_ir.index.isl import (
     context,
     decode,
     domain_set,
-    encode,
     params_set,
+    pw_aff,
 )
 from tempo_ir.lowering.schedule.conditions import solved
 from tempo_ir.lowering.schedule.graph import Graph
 from tempo_ir.lowering.schedule.nest import Call, For, If, Nest, NestNode
-from tempo_ir.lowering.schedule.order import Leaf, Loop, Node, statements
+from tempo_ir.lowering.schedule.order import Leaf, Loop, Node, Wave, statements
 
 OPERATION = ast_expr_op_type
 
@@ -62,16 +64,16 @@ class _Grouping:
     graph: Graph
     groups: list[list[int]] = field(default_factory=list[list[int]])
 
-    def grouped(self, nodes: Sequence[Node], shifts: Mapping[int, tuple[tuple[str, int], ...]]) -> list[Node]:
-        """The same tree over groups; `shifts` holds those of the loops outside."""
+    def grouped(self, nodes: Sequence[Node], iterations: Mapping[int, Index]) -> list[Node]:
+        """The same tree over groups; `iterations` holds those of the loops outside."""
         result: list[Node] = []
         previous = None
         for node in nodes:
-            if isinstance(node, Loop):
-                result.append(self._loop(node, shifts))
+            if not isinstance(node, Leaf):
+                result.append(self._loop(node, iterations))
                 previous = None
                 continue
-            signature = (self.graph.statements[node.statement].domain, shifts.get(node.statement, ()))
+            signature = (self.graph.statements[node.statement].domain, iterations.get(node.statement, ()))
             if signature == previous:
                 self.groups[-1].append(node.statement)
                 continue
@@ -80,17 +82,22 @@ class _Grouping:
             self.groups.append([node.statement])
         return result
 
-    def _loop(self, loop: Loop, shifts: Mapping[int, tuple[tuple[str, int], ...]]) -> Loop:
-        inner = {number: (*shifts.get(number, ()), (loop.dim, shift)) for number, shift in loop.shifts.items()}
+    def _loop(self, loop: Loop | Wave, iterations: Mapping[int, Index]) -> Loop | Wave:
+        numbers = list(statements(loop.body))
+        inner = {number: (*iterations.get(number, ()), loop.iteration(number)) for number in numbers}
         body = self.grouped(loop.body, inner)
-        return Loop(loop.dim, loop.direction, {g: loop.shifts[self.groups[g][0]] for g in statements(body)}, body)
+        first = {group: self.groups[group][0] for group in statements(body)}
+        if isinstance(loop, Wave):
+            return Wave({group: loop.iterations[number] for group, number in first.items()}, body)
+        return Loop(loop.dim, loop.direction, {group: loop.shifts[number] for group, number in first.items()}, body)
 
 
 class _TreeBuilder:
     """Builds the isl schedule tree of an order over groups."""
 
     def __init__(self, graph: Graph, groups: Sequence[Sequence[int]]) -> None:
-        self.loops: list[Loop] = []
+        self.loops: list[Loop | Wave] = []
+        self._space = graph.space
         self._domains = [graph.statements[group[0]].domain for group in groups]
         self._sets = [domain_set(graph.space, domain, f"G{number}") for number, domain in enumerate(self._domains)]
 
@@ -126,14 +133,14 @@ class _TreeBuilder:
         self.loops.append(node)
         return self._sequence(place.child(0).child(0), node.body).parent().parent()
 
-    def _band(self, loop: Loop) -> MultiUnionPwAff:
+    def _band(self, loop: Loop | Wave) -> MultiUnionPwAff:
         """The iteration of each group's points: `[{ G0[t] -> [(t)]; G1[t] -> [(t + 3)] }]`."""
-        sign = "" if loop.direction == 1 else "-"
-        pieces: list[str] = []
-        for group, shift in loop.shifts.items():
-            dims = ", ".join(encode(dim) for dim in self._domains[group].dims)
-            pieces.append(f"G{group}[{dims}] -> [({sign}{encode(loop.dim)} + {shift})]")
-        return MultiUnionPwAff.read_from_str(context(), f"[{{ {'; '.join(pieces)} }}]")
+        whole: UnionPwAff | None = None
+        for group in statements(loop.body):
+            function = pw_aff(self._space, self._domains[group].dims, loop.iteration(group))
+            part = UnionPwAff.from_pw_aff(function.set_tuple_id(DIM.in_, Id.read_from_str(context(), f"G{group}")))
+            whole = part if whole is None else whole.union_add(part)
+        return MultiUnionPwAff.from_union_pw_aff(whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +149,7 @@ class _Scope:
 
     names: Mapping[str, Expr]
     iterators: tuple[str, ...]
-    loop: Loop | None = None
+    loop: Loop | Wave | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +157,7 @@ class _AstReader:
     """Reads isl's AST; `loops` are those that its marks name."""
 
     space: Space
-    loops: Sequence[Loop]
+    loops: Sequence[Loop | Wave]
 
     def read(self, node: AstNode, scope: _Scope) -> tuple[NestNode, ...]:
         """The nest of an AST node, which may be a block of several."""
@@ -181,8 +188,9 @@ class _AstReader:
         end = self._expr(condition.get_op_arg(1), scope.names)
         if condition.get_op_type() == OPERATION.le:
             end = end + 1
-        iterator = self._fresh("c" if scope.loop is None else scope.loop.dim, scope.iterators)
-        down = scope.loop is not None and scope.loop.direction == -1
+        named = isinstance(scope.loop, Loop)
+        iterator = self._fresh(scope.loop.dim if named else "wave", scope.iterators)
+        down = named and scope.loop.direction == -1
         value = -Sym(iterator) if down else Sym(iterator)
         body = self.read(node.for_get_body(), _Scope({**scope.names, counter: value}, (*scope.iterators, iterator)))
         step = node.for_get_inc().get_val().to_python()

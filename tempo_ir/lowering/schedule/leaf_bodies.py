@@ -40,7 +40,7 @@ from tempo_ir.dialects.sdg import HostOp as SdgHostOp
 from tempo_ir.dialects.types import SizeAttr, Tensor, as_tensor, shape_of, tensor
 from tempo_ir.index.expr import FALSE, TRUE, Cond, Expr, Slice, free_symbols, substitute
 from tempo_ir.lowering.schedule.conditions import solved
-from tempo_ir.lowering.schedule.statements import is_inline
+from tempo_ir.lowering.schedule.statements import Work, is_inline
 
 Bindings = Mapping[str, Expr]
 
@@ -59,14 +59,17 @@ class LeafBuilder:
     copies: Mapping[OutputOp, SSAValue]
     origins: dict[Operation, SdgOp] = field(default_factory=dict[Operation, SdgOp])
 
-    def leaf(self, op: SdgOp, point: Sequence[Expr]) -> Operation | None:
-        """The work of an op at a point of its domain, given over the loop iterators; None for the order of tokens."""
+    def leaf(self, work: Work, point: Sequence[Expr]) -> Operation | None:
+        """The work of a statement at a point, given over the loop iterators; None for the order of tokens."""
+        op = work.op
         if isinstance(op, SdgHostOp):
             return self._host(op, point)
         if not isinstance(op, MergeOp):
             return self._compute(op, op.accesses, point)
         if isinstance(op.result.type, TokenType):
             return None
+        if work.case is not None:
+            return self._compute(op, (op.accesses[work.case],), point)
         bindings = dict(zip(op.domain.dims, point, strict=True))
         iterators = sorted(frozenset[str]().union(*map(free_symbols, point)) - set(op.space.params))
         cases = list(zip(op.conds, op.accesses, strict=True))

@@ -43,7 +43,6 @@ from tempo_ir.dialects.sdg import (
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import TRUE, Cond, Expr, Index, Slice, Sym, compare, conj, negate, substitute
 from tempo_ir.index.isl import (
-    DIM,
     Map,
     Set,
     access_map,

@@ -13,8 +13,9 @@ connections of a transformer; this one is near linear, and finds no skewed loops
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from tempo_ir.lowering.schedule.components import components
 from tempo_ir.lowering.schedule.distances import Distances, Fixed
@@ -61,21 +62,30 @@ class Edge:
 
 @dataclass(slots=True)
 class Cluster:
-    """Statements of one loop, with shifts for each direction that is still possible; a leaf where there is no dim."""
+    """
+    Statements of one loop, with shifts for each direction that is still possible.
+
+    Without a dim it is a leaf, or, with `nodes`, a component that was ordered in another way.
+    """
 
     dim: str | None
     statements: list[int]
     forms: dict[Direction, dict[int, int]] = field(default_factory=dict[Direction, dict[int, int]])
+    nodes: Sequence[Node] = ()
 
 
-def schedule(graph: Graph, distances: Distances, choices: Choices) -> list[Node]:
+LastResort: TypeAlias = Callable[[Graph, Sequence[int], Sequence[Edge]], "list[Node] | None"]
+"""Another way to order a component inside the loops round it, or None."""
+
+
+def schedule(graph: Graph, distances: Distances, choices: Choices, last_resort: LastResort | None = None) -> list[Node]:
     """
     The order of all statements of the graph.
 
-    Raises UnorderedError for a component that no named dim orders: it needs skewing or splitting, or it is impossible.
+    Raises UnorderedError for a component that neither a named dim nor the last resort orders.
     """
     dims = choices.dims or graph.space.names
-    scheduler = _Scheduler(graph, distances, choices.fuse, dims)
+    scheduler = _Scheduler(graph, distances, choices.fuse, dims, last_resort)
     everything = [statement.number for statement in graph.statements]
     return scheduler.arrange(everything, [Edge(dependence) for dependence in graph.dependences], frozenset())
 
@@ -86,6 +96,7 @@ class _Scheduler:
     distances: Distances
     fuse: bool
     dims: Sequence[str]
+    last_resort: LastResort | None
 
     def arrange(self, statements: Sequence[int], edges: Sequence[Edge], used: frozenset[str]) -> list[Node]:
         """The order of some statements inside loops over the used dims, given what those loops do not carry."""
@@ -99,7 +110,8 @@ class _Scheduler:
             level.place(self.cluster(component, reads, used))
         if self.fuse:
             level.sink()
-        return [self.node(cluster, reads, used) for cluster in level.clusters if cluster.statements]
+        nodes = [self.nodes(cluster, reads, used) for cluster in level.clusters if cluster.statements]
+        return [node for found in nodes for node in found]
 
     def cluster(self, component: list[int], reads: Mapping[int, Sequence[Edge]], used: frozenset[str]) -> Cluster:
         """The loop of one component over the first dim that orders it."""
@@ -116,7 +128,10 @@ class _Scheduler:
             }
             if forms:
                 return Cluster(dim, component, forms)
-        raise UnorderedError(component, [edge.dependence for edge in edges])
+        nodes = self.last_resort(self.graph, component, edges) if self.last_resort is not None else None
+        if nodes is None:
+            raise UnorderedError(component, [edge.dependence for edge in edges])
+        return Cluster(None, component, nodes=nodes)
 
     def free_dims(self, component: Sequence[int], used: frozenset[str]) -> list[str]:
         """The dims that all statements have and no loop round them uses, outermost first."""
@@ -149,11 +164,11 @@ class _Scheduler:
                 return shifts
         return None
 
-    def node(self, cluster: Cluster, reads: Mapping[int, Sequence[Edge]], used: frozenset[str]) -> Node:
-        """The loop of a cluster, upwards if it may, with its body ordered; or a leaf."""
+    def nodes(self, cluster: Cluster, reads: Mapping[int, Sequence[Edge]], used: frozenset[str]) -> Sequence[Node]:
+        """The loop of a cluster, upwards if it may, with its body ordered; or a leaf; or what the last resort found."""
         dim = cluster.dim
         if dim is None:
-            return Leaf(cluster.statements[0])
+            return cluster.nodes or [Leaf(cluster.statements[0])]
         direction: Direction = 1 if 1 in cluster.forms else -1
         shifts = cluster.forms[direction]
         left: list[Edge] = []
@@ -161,7 +176,7 @@ class _Scheduler:
             for edge in reads.get(number, ()):
                 if edge.producer in shifts and (rest := self.not_carried(edge, dim, direction, shifts)) is not None:
                     left.append(rest)
-        return Loop(dim, direction, shifts, self.arrange(cluster.statements, left, used | {dim}))
+        return [Loop(dim, direction, shifts, self.arrange(cluster.statements, left, used | {dim}))]
 
     def not_carried(self, edge: Edge, dim: str, direction: Direction, shifts: Mapping[int, int]) -> Edge | None:
         """The part of an edge that stays inside one iteration of a loop."""

@@ -1,10 +1,12 @@
-"""The order that scheduling finds, as a tree: sequences of leaves and of loops over named dims."""
+"""The order that scheduling finds, as a tree: sequences of leaves and of loops."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from tempo_ir.index.expr import Expr, Sym
 
 Direction: TypeAlias = Literal[1, -1]
 
@@ -29,8 +31,24 @@ class Loop:
     shifts: Mapping[int, int]
     body: Sequence[Node]
 
+    def iteration(self, statement: int) -> Expr:
+        """When each point of a statement runs, over its dims."""
+        return Sym(self.dim) * self.direction + self.shifts[statement]
 
-Node: TypeAlias = Leaf | Loop
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """A loop in which each statement runs in the iteration that an expression over its dims gives: a skewed loop."""
+
+    iterations: Mapping[int, Expr]
+    body: Sequence[Node]
+
+    def iteration(self, statement: int) -> Expr:
+        """When each point of a statement runs, over its dims."""
+        return self.iterations[statement]
+
+
+Node: TypeAlias = Leaf | Loop | Wave
 
 
 def statements(nodes: Sequence[Node]) -> Iterator[int]:
@@ -43,15 +61,14 @@ def statements(nodes: Sequence[Node]) -> Iterator[int]:
 
 
 def order_text(nodes: Sequence[Node], names: Sequence[str], indent: str = "") -> str:
-    """The tree for people: one line per leaf and loop, shifts that are not zero after the statement's name."""
-
-    def lines(nodes: Sequence[Node], indent: str, shifts: Mapping[int, str]) -> Iterator[str]:
-        for node in nodes:
-            if isinstance(node, Leaf):
-                yield f"{indent}{names[node.statement]}{shifts.get(node.statement, '')}"
-                continue
-            yield f"{indent}for {node.dim} {'up' if node.direction == 1 else 'down'}"
-            inner = {s: shifts.get(s, "") + (f" {node.dim}{k:+d}" if k else "") for s, k in node.shifts.items()}
-            yield from lines(node.body, indent + "  ", inner)
-
-    return "\n".join(lines(nodes, indent, {}))
+    """The tree for people: a line per leaf and per loop, with the iteration of each statement where it is not plain."""
+    lines: list[str] = []
+    for node in nodes:
+        if isinstance(node, Leaf):
+            lines.append(f"{indent}{names[node.statement]}")
+            continue
+        plain = isinstance(node, Loop) and not any(node.shifts.values())
+        moved = "" if plain else f" {', '.join(f'{names[s]}: {node.iteration(s)}' for s in statements(node.body))}"
+        kind = f"for {node.dim} {'up' if node.direction == 1 else 'down'}" if isinstance(node, Loop) else "wave"
+        lines += [f"{indent}{kind}{moved}", order_text(node.body, names, indent + "  ")]
+    return "\n".join(lines)

@@ -9,7 +9,7 @@ a statement without work: it stands for the order of host calls.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FixedBitwidthType
@@ -34,6 +34,7 @@ from tempo_ir.dialects.sdg import (
     op_text,
 )
 from tempo_ir.dialects.types import element, shape_of
+from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import FALSE, TRUE, Cond, Slice, Sym, conj, disj, negate
 from tempo_ir.lowering.schedule.graph import Dependence, Graph, Relation, Statement
 
@@ -44,13 +45,34 @@ NOMINAL_EXTENT = 64
 """What the cost model takes a symbolic extent to be."""
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a statement does: an op; or, of a merge that was split, one case of it."""
+
+    op: SdgOp
+    case: int | None = None
+
+    def domain(self) -> Domain:
+        """The points at which it runs."""
+        domain = self.op.domain
+        if self.case is None:
+            return domain
+        _, guard = list(guarded_accesses(self.op))[self.case]
+        return Domain(domain.dims, domain.ranges, conj(domain.where, guard))
+
+    def accesses(self) -> Sequence[tuple[Access, Cond]]:
+        """Its reads, each with the condition under which it happens."""
+        accesses = list(guarded_accesses(self.op))
+        return accesses if self.case is None else [accesses[self.case]]
+
+
 @dataclass(frozen=True)
 class Statements:
-    """The graph of a program with the op behind each statement, and the outputs that are computed in place."""
+    """The graph of a program with the work of each statement, and the outputs that are computed in place."""
 
     program: ProgramOp
     graph: Graph
-    ops: Sequence[SdgOp]
+    works: Sequence[Work]
     in_place: Mapping[SSAValue, OutputOp]
 
     @staticmethod
@@ -65,11 +87,42 @@ class Statements:
             if isinstance(op, GradOp):
                 raise failure(f"{op_text(op)} is not expanded: run sdg-autodiff before sdg-schedule", op)
         in_place = _in_place(ops)
-        working = [op for op in ops if _works(op, in_place)]
-        numbers = {op: number for number, op in enumerate(working)}
-        statements = [_statement(number, op) for number, op in enumerate(working)]
-        dependences = [dependence for op in working for dependence in _dependences(op, numbers, statements)]
-        return Statements(program, Graph(program.space, statements, dependences), working, in_place)
+        works = [Work(op) for op in ops if _works(op, in_place)]
+        return Statements(program, _graph(program, works), works, in_place)
+
+    @property
+    def ops(self) -> Sequence[SdgOp]:
+        """The ops that have work, in program order."""
+        return list(dict.fromkeys(work.op for work in self.works))
+
+    def split(self, numbers: Collection[int]) -> Statements | None:
+        """
+        The same program with a statement for each case of those merges, among some statements, that have a reader of
+        only some of the cases; None if there are none.
+
+        A value that is needed at its first point before a loop, and made in the loop at the others, has no order while
+        it is one statement. Reads that never happen between the parts are no dependences.
+        """
+        apart = {
+            dependence.producer
+            for dependence in self.graph.dependences
+            if dependence.consumer in numbers and dependence.producer in numbers and self._skips_a_case(dependence)
+        }
+        if not apart:
+            return None
+        works: list[Work] = []
+        for number, work in enumerate(self.works):
+            works += [work] if number not in apart else [Work(work.op, case) for case in range(len(work.op.operands))]
+        return Statements(self.program, _graph(self.program, works), works, self.in_place)
+
+    def _skips_a_case(self, dependence: Dependence) -> bool:
+        """Whether a read of a whole merge never sees some case of it."""
+        work = self.works[dependence.producer]
+        if not isinstance(work.op, MergeOp) or work.case is not None:
+            return False
+        read = dependence.relation
+        parts = (Work(work.op, case).domain() for case in range(len(work.op.operands)))
+        return not all(_happens(self.program, Relation(read.consumer, part, read.index, read.guard)) for part in parts)
 
 
 def failure(message: str, op: SdgOp | None) -> PassFailedException:
@@ -139,17 +192,34 @@ def _works(op: SdgOp, in_place: Mapping[SSAValue, OutputOp]) -> bool:
     )
 
 
-def _statement(number: int, op: SdgOp) -> Statement:
+def _graph(program: ProgramOp, works: Sequence[Work]) -> Graph:
+    numbers: dict[SdgOp, list[int]] = {}
+    for number, work in enumerate(works):
+        numbers.setdefault(work.op, []).append(number)
+    statements = [_statement(number, work) for number, work in enumerate(works)]
+    dependences: list[Dependence] = []
+    for consumer, work in zip(statements, works, strict=True):
+        for access, guard in work.accesses():
+            producer = access.value.owner
+            if not isinstance(producer, SdgOp) or is_inline(access, work.op):
+                continue
+            for number in numbers.get(producer, ()):
+                relation = Relation(consumer.domain, statements[number].domain, access.index, guard)
+                whole = work.case is None and works[number].case is None
+                if whole or _happens(program, relation):
+                    dependences.append(Dependence(consumer.number, number, relation))
+    return Graph(program.space, statements, dependences)
+
+
+def _happens(program: ProgramOp, relation: Relation) -> bool:
+    """Whether anything is read at all, for any bounds."""
+    from tempo_ir.lowering.schedule.distances import relation_map
+
+    return not relation_map(program.space, relation).is_empty()
+
+
+def _statement(number: int, work: Work) -> Statement:
+    op = work.op
     name = op.results[0].name_hint if op.results else None
     weight = sum(value_bytes(result) for result in op.results)
-    return Statement(number, name or op_text(op), op.domain, weight, isinstance(op, HostOp))
-
-
-def _dependences(op: SdgOp, numbers: Mapping[SdgOp, int], statements: Sequence[Statement]) -> Iterator[Dependence]:
-    consumer = statements[numbers[op]]
-    for access, guard in guarded_accesses(op):
-        producer = access.value.owner
-        if not isinstance(producer, SdgOp) or producer not in numbers or is_inline(access, op):
-            continue
-        relation = Relation(consumer.domain, producer.domain, access.index, guard)
-        yield Dependence(consumer.number, numbers[producer], relation)
+    return Statement(number, name or op_text(op), work.domain(), weight, isinstance(op, HostOp))
