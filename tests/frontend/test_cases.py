@@ -89,7 +89,7 @@ def test_the_index_of_a_case_is_inverted() -> None:
 
 def test_cases_print_as_conditions_and_reads() -> None:
     def program():
-        (i, I), (t, T), (p, P) = *tp.dims("i", "t"), tp.dim("p")
+        (i, _), (t, _), (_, P) = *tp.dims("i", "t"), tp.dim("p")
         a = tp.input("a", tp.f32[4], over=(i, t))
         x = tp.tensor("x", tp.f32[4], over=(i, t))
         x[i, 0] = 0.0
@@ -114,11 +114,11 @@ def test_a_case_may_read_what_is_defined_later() -> None:
 
 
 def test_only_needed_points_are_computed() -> None:
-    class Counter:
-        calls: list[int] = []
+    calls: list[int] = []
 
+    class Counter:
         def value(self, t):
-            self.calls.append(int(t))
+            calls.append(int(t))
             return np.float32(t)
 
     def program():
@@ -127,7 +127,7 @@ def test_only_needed_points_are_computed() -> None:
         tp.output("first", x[0])
 
     assert run(program, T=5)["first"] == 0
-    assert Counter.calls == [0]
+    assert calls == [0]
 
 
 def scalar_program(define):

@@ -158,7 +158,9 @@ def test_errors_of_indices() -> None:
     )
     assert "an index has at most one '...'" in error_of_reading(lambda x, i, t: x[..., 0, ...])
     assert "index 7 is outside of axis 0 of 'x', which has 4 elements" in error_of_reading(lambda x, i, t: x[..., 7])
-    assert "is a tensor, known only when the program runs" in error_of_reading(lambda x, i, t: x[x[..., 0].cast(tp.i64)])
+    assert "is a tensor, known only when the program runs" in error_of_reading(
+        lambda x, i, t: x[x[..., 0].cast(tp.i64)]
+    )
     assert "the step of a slice is a positive number, got -1" in error_of_reading(lambda x, i, t: x[i, ::-1])
     assert "'t < i' selects points of a definition" in error_of_reading(lambda x, i, t: x[i, t < i])
     assert "is a float: use an integer, a dim or a slice" in error_of_reading(lambda x, i, t: x[0.5])

@@ -16,7 +16,14 @@ def value_of(build, **inputs):
     """The output of `build(**tensors)`, on arrays over no dim."""
 
     def program():
-        dtypes = {"float32": tp.f32, "float64": tp.f64, "int64": tp.i64, "bool": tp.bool, "int32": tp.i32, "uint8": tp.u8}
+        dtypes = {
+            "float32": tp.f32,
+            "float64": tp.f64,
+            "int64": tp.i64,
+            "bool": tp.bool,
+            "int32": tp.i32,
+            "uint8": tp.u8,
+        }
         tensors = {name: tp.input(name, dtypes[array.dtype.name][array.shape]) for name, array in inputs.items()}
         tp.output("y", build(**tensors))
 
@@ -57,7 +64,9 @@ def test_arithmetic_broadcasts_as_in_numpy() -> None:
 
 def test_comparison_logic_and_choice() -> None:
     x = normal(6)
-    np.testing.assert_array_equal(value_of(lambda x: (x > 0) & ~(x >= 1) | (x == x[0]), x=x), ((x > 0) & ~(x >= 1)) | (x == x[0]))
+    np.testing.assert_array_equal(
+        value_of(lambda x: (x > 0) & ~(x >= 1) | (x == x[0]), x=x), ((x > 0) & ~(x >= 1)) | (x == x[0])
+    )
     np.testing.assert_array_equal(value_of(lambda x: tp.where(x > 0, x, -1), x=x), np.where(x > 0, x, -1))
     np.testing.assert_array_equal(value_of(lambda x: tp.clip(x, -0.5, 0.5), x=x), np.clip(x, -0.5, 0.5))
     np.testing.assert_array_equal(value_of(lambda x: tp.minimum(x, 0, 0.3), x=x), np.minimum(x, 0))
@@ -159,7 +168,9 @@ def test_scatter_add_accumulates() -> None:
     ids, rows = np.array([0, 1, 1, 1, 2]), normal(5, 2)
     expected = np.zeros((4, 2))
     np.add.at(expected, ids, rows)
-    np.testing.assert_allclose(value_of(lambda ids, rows: tp.scatter_add((4, 2), ids, rows), ids=ids, rows=rows), expected)
+    np.testing.assert_allclose(
+        value_of(lambda ids, rows: tp.scatter_add((4, 2), ids, rows), ids=ids, rows=rows), expected
+    )
 
 
 def test_dims_and_conditions_are_tensors_where_one_is_expected() -> None:
