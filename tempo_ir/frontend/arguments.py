@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +53,7 @@ class Arguments:
         for name, info in program.inputs.items():
             if name not in given:
                 raise ProgramError(f"the input '{name}' is missing: {takes}")
-            arrays[name] = checked_input(info, given[name])
+            arrays[name] = checked_input(info, [program.dims[dim] for dim in info.over], given[name])
             for axis, dim in enumerate(info.over):
                 _read_bound(program.dims[dim], arrays[name].shape[axis], f"input '{name}'", bounds, origin)
         if missing := [name for name in program.bounds if name not in bounds]:
@@ -62,7 +62,7 @@ class Arguments:
         return cls({**arrays, **checked_state(program, state)}, bounds)
 
 
-def checked_input(info: InputInfo, value: Any) -> Array:
+def checked_input(info: InputInfo, leading: Sequence[Expr], value: Any) -> Array:
     """The array of an input, with its element type and rank checked and the axes of its spec."""
     array = np.asarray(value)
     wanted = info.spec.dtype.numpy
@@ -74,7 +74,7 @@ def checked_input(info: InputInfo, value: Any) -> Array:
                 f"the input '{info.name}' is {info.spec.dtype}, got an array of {array.dtype}: convert it", info.place
             )
         array = array.astype(wanted)
-    expected = [*info.over, *info.spec.shape]
+    expected = [*leading, *info.spec.shape]
     fits = array.ndim == len(expected) and all(
         not isinstance(extent, int) or size == extent for size, extent in zip(array.shape, expected, strict=True)
     )

@@ -302,8 +302,14 @@ def record_op(
     try:
         op = make(*(operand.access for operand in operands), domain=domain, **properties)
     except VerifyException as error:
-        raise ProgramError(str(error), place) from None
+        raise ProgramError(f"{error}{_described(operands)}", place) from None
     return recording.add(op, place)
+
+
+def _described(operands: Sequence[Tensor]) -> str:
+    """The operands of an op that does not take them, for its message."""
+    texts = [f"{operand.name} {operand.spec}".removeprefix("the value ") for operand in operands]
+    return f" (operands: {', '.join(texts)})" if len(texts) > 1 else f" (operand: {', '.join(texts)})"
 
 
 def has_element(value: Tensor, element: Attribute) -> bool:
