@@ -89,4 +89,15 @@ sdg.program @p dims(t: T) {
   %z = sdg.add %x[t], %y[t] in (t) : (tensor<4xf32>, tensor<5xf32>) -> tensor<4xf32>
   sdg.output "z" %z[t] in (t) : tensor<4xf32>
 }
+
+// -----
+
+// 7. a value that needs itself
+// CHECK: broken_inputs.mlir:[[# @LINE + 3]]:3: error: %a needs itself: %a {{.*}} at t = 0 needs %b {{.*}} at t = 0 needs %a
+sdg.program @p dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %a = sdg.add %b[t], %x[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %b = sdg.exp %a[t] in (t) : (tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "a" %a[t] in (t) : tensor<4xf32>
+}
 // CHECK-NOT: Traceback

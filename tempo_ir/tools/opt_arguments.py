@@ -17,6 +17,7 @@ _OPTIONAL_VALUES = {
     "--print-ir-after": EVERY_PASS,
     "--mlir-print-ir-before": EVERY_PASS,
     "--mlir-print-ir-after": EVERY_PASS,
+    "--check-each": "interp",
     "--verify-each": "true",
 }
 
@@ -86,6 +87,12 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--verify-each", type=_boolean, default=True, metavar="BOOL", help="verify after every pass (default: true)"
     )
+    group.add_argument(
+        "--check-each",
+        choices=["interp"],
+        help="run the module before and after every pass in the reference interpreter, at small sizes",
+    )
+    group.add_argument("--check-set", action="append", default=[], metavar="NAME=VALUE", help="a size for --check-each")
     group.add_argument("--disable-verify", dest="skip_verify", action="store_true", help="never verify")
     group.add_argument(
         "--verify-diagnostics",

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute
 
 from tempo_ir import dialects
 from tempo_ir.dialects.sdg import InputOp, OutputOp, ParameterOp, ProgramOp
@@ -228,10 +229,7 @@ def complete_inputs(
 
 
 def draw(op: InputOp | ParameterOp, bounds: Mapping[str, int], seed: int) -> Array:
-    """An array for an input or a parameter: a function of the seed and its name, normal or of small integers.
-
-    Inputs have variance 1, matrices among parameters what keeps a product with them at the variance of its operand.
-    """
+    """An array for an input or a parameter of an sdg program: a function of the seed and its name."""
     program = op.parent_op()
     assert isinstance(program, ProgramOp)
     name, type_ = op.key.data, op.result.type
@@ -240,9 +238,18 @@ def draw(op: InputOp | ParameterOp, bounds: Mapping[str, int], seed: int) -> Arr
     if unknown:
         raise UserError(f"'{name}' has an extent {unknown[0]}, which is not known", place_of_location(op.location))
     shape = [evaluate(extent, bounds) if isinstance(extent, Expr) else extent for extent in extents]
+    return draw_array(name, element(type_), shape, seed, is_weight=isinstance(op, ParameterOp))
+
+
+def draw_array(name: str, element_type: Attribute, shape: Sequence[int], seed: int, *, is_weight: bool) -> Array:
+    """Normal numbers or small integers, a function of the seed and the name.
+
+    Inputs have variance 1; matrices of weights have what keeps a product with them at the variance of its operand.
+    """
     generator = np.random.default_rng([seed, *name.encode()])
-    dtype = numpy_dtype(element(type_))
-    if is_float(element(type_)):
-        scale = shape[0] ** -0.5 if isinstance(op, ParameterOp) and len(shape) > 1 and shape[0] else 1.0
-        return (scale * generator.standard_normal(shape)).astype(dtype)
-    return generator.integers(0, 2 if is_bool(element(type_)) else LARGEST_DRAWN_INTEGER, shape).astype(dtype)
+    dtype = numpy_dtype(element_type)
+    if not is_float(element_type):
+        end = 2 if is_bool(element_type) else LARGEST_DRAWN_INTEGER
+        return generator.integers(0, end, shape).astype(dtype)
+    scale = shape[0] ** -0.5 if is_weight and len(shape) > 1 and shape[0] else 1.0
+    return (scale * generator.standard_normal(shape)).astype(dtype)

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from xdsl.universe import Universe
     from xdsl.utils.frontend import Frontend
 
+    from tempo_ir.tools.checking import EachPassCheck
+
 UPSTREAM_DIALECTS = ("arith", "builtin", "cf", "func", "math", "scf", "test")
 UPSTREAM_PASSES = ("canonicalize", "cse", "dce")
 
@@ -56,6 +58,7 @@ class TempoOptMain(xDSLOptMain):
         args = spelled_out(args)
         self.sources = sources
         self.failed = False
+        self.hosts: Mapping[str, Callable[[], object]] = {}
         self.captured: list[Diagnostic] | None = None
         self.plugins = self._load_plugins(args)
         super().__init__("Run passes over recurrent-tensor IR, or print code from it.", args)
@@ -225,10 +228,13 @@ class TempoOptMain(xDSLOptMain):
     def _python_module(self, path: Path, name: str | None) -> ModuleOp:
         from tempo_ir.tools.programs import record_program
 
-        return record_program(path, name, inputs.parse_settings(self.args.set)).module
+        program = record_program(path, name, inputs.parse_settings(self.args.set))
+        self.hosts = {host: info.make for host, info in program.hosts.items()}
+        return program.module
 
     def _run_pipeline(self, module: ModuleOp) -> None:
         self._verify(module)
+        check = self._each_pass_check(module)
         original = self._reproducer_text(module)
         for number, compiler_pass in enumerate(self.pipeline.passes):
             self.dumps.before_pass(compiler_pass, module)
@@ -236,6 +242,8 @@ class TempoOptMain(xDSLOptMain):
                 self._run_pass(compiler_pass, module)
                 if self.args.verify_each:
                     self._verify(module, compiler_pass)
+                if check is not None:
+                    check.check(module, compiler_pass)
             except Exception as error:  # a mistake or a bug: both are shown elsewhere, after a dump and a reproducer
                 self.dumps.after_failure(compiler_pass, module)
                 self._write_reproducer(original, self.pipeline.passes[: number + 1], error)
@@ -243,6 +251,15 @@ class TempoOptMain(xDSLOptMain):
             self.dumps.after_pass(compiler_pass, module)
         if self.pipeline.passes and not self.args.verify_each:
             self._verify(module)
+
+    def _each_pass_check(self, module: ModuleOp) -> EachPassCheck | None:
+        if self.args.check_each is None:
+            return None
+        from tempo_ir.tools.checking import EachPassCheck
+
+        check = EachPassCheck(inputs.parse_settings(self.args.check_set), self.hosts)
+        check.check(module)
+        return check
 
     def _run_pass(self, compiler_pass: ModulePass, module: ModuleOp) -> None:
         with collecting() as collector:

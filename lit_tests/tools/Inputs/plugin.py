@@ -14,6 +14,8 @@ from xdsl.universe import Universe
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
+from tempo_ir.dialects.sdg import ConstantOp
+from tempo_ir.dialects.sdg.attributes import NumberAttr
 from tempo_ir.passes.remarks import count, remark
 
 
@@ -74,6 +76,18 @@ class CrashPass(ModulePass):
 
 
 @dataclass(frozen=True)
+class MiscompilePass(ModulePass):
+    """Turn every `sdg.constant` into a one: what no pass may do."""
+
+    name = "test-miscompile"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in op.walk():
+            if isinstance(inner, ConstantOp):
+                inner.value = NumberAttr(1.0)
+
+
+@dataclass(frozen=True)
 class CountTarget(Target):
     """Print the number of ops."""
 
@@ -83,10 +97,11 @@ class CountTarget(Target):
         output.write(f"{sum(1 for _ in module.walk())} ops\n")
 
 
+PASSES = (ReportPass, FailPass, BreakPass, CrashPass, MiscompilePass)
 MARKER = StringAttr("a module-level name that is none of the plug-in's business")
 
 UNIVERSE = Universe(
     all_dialects={"extra": lambda: Dialect("extra", [], [])},
-    all_passes={found.name: (lambda found=found: found) for found in (ReportPass, FailPass, BreakPass, CrashPass)},
+    all_passes={found.name: (lambda found=found: found) for found in PASSES},
     all_targets={"count": lambda: CountTarget},
 )
