@@ -1,0 +1,292 @@
+"""Loads, gathers and stores: from indices, views and blocks to addresses and masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Attribute, SSAValue
+
+from tempo_ir.dialects.tile.attributes import element_of, is_unsigned
+from tempo_ir.dialects.tile.memory import AccessOp, GatherOp, IndexedAccessOp, LoadOp
+from tempo_ir.lowering.llvm import memory
+from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize, product
+from tempo_ir.lowering.llvm.evaluate import Evaluator, Point, overhang
+from tempo_ir.lowering.llvm.memory import Buffer, element_layout
+from tempo_ir.lowering.llvm.text import Register, Text
+
+
+@dataclass(frozen=True)
+class AxisAccess:
+    """
+    One axis of a view in an access. `tile_axis` is None for a point. `limit` is the size where the block may pass it,
+    `below` says that it may start before 0; `nonempty` that the axis is known to have a position 0.
+    """
+
+    start: Linear
+    tile_axis: int | None
+    stride: Linear | int
+    limit: Linear | None
+    below: bool
+    nonempty: bool
+    positions: SSAValue | None = None
+
+
+@dataclass(frozen=True)
+class Access:
+    """A block of memory: where each point of the tile lies and when it is inside."""
+
+    buffer: Buffer
+    axes: tuple[AxisAccess, ...]
+    shape: tuple[int, ...]
+    offset: Linear
+
+    @property
+    def lane_strides(self) -> dict[int, Linear | int | None]:
+        """Per axis of the tile its stride in memory; None where positions come from a tile."""
+        return {
+            axis.tile_axis: None if axis.positions is not None else axis.stride
+            for axis in self.axes
+            if axis.tile_axis is not None
+        }
+
+
+@dataclass(frozen=True)
+class Location:
+    """
+    Where one point lies: an offset, for a vector the offsets of its lanes (`stride` where they are regular), the mask
+    of its lanes and the condition of the whole, None where they hold.
+    """
+
+    offset: Linear
+    stride: Linear | int | None
+    lane_offsets: Register | None
+    mask: Register | None
+    condition: Register | None
+    safe: bool
+
+
+def describe(evaluator: Evaluator, op: AccessOp) -> Access:
+    """The access of an op, with the checks that cannot be proved superfluous."""
+    view = op.view_op
+    pointer = evaluator.environment[view.pointer]
+    assert isinstance(pointer, Register)
+    indexed = op if isinstance(op, IndexedAccessOp) else None
+    axes: list[AxisAccess] = []
+    tile_axis = 0
+    for axis, (index, extent) in enumerate(zip(op.indices, op.block.data, strict=True)):
+        start = evaluator.index(index)
+        size, stride = (_dimension(evaluator, dimensions[axis]) for dimensions in (view.sizes, view.strides))
+        stride = stride.constant if stride.is_constant else stride
+        if not extent:
+            axes.append(AxisAccess(start, None, stride, None, below=False, nonempty=True))
+            continue
+        nonempty = size.is_constant and size.constant > 0
+        if indexed is not None and indexed.axis_number == axis:
+            axes.append(AxisAccess(start, tile_axis, stride, size, True, nonempty, indexed.positions))
+        else:
+            fits = evaluator.bounds.prove(size - start - extent)
+            below = not evaluator.bounds.prove(start)
+            axes.append(AxisAccess(start, tile_axis, stride, None if fits else size, below, nonempty))
+        tile_axis += 1
+    extents = tuple(extent for extent in op.block.data if extent)
+    offset = ZERO if view.offset is None else evaluator.index(view.offset)
+    return Access(Buffer(pointer, element_layout(op.view_type.element)), tuple(axes), extents, offset)
+
+
+def _dimension(evaluator: Evaluator, dimension: int | SSAValue) -> Linear:
+    return Linear(dimension) if isinstance(dimension, int) else evaluator.index(dimension)
+
+
+def locate(evaluator: Evaluator, access: Access, point: Point) -> Location:
+    """Where a point of the tile lies."""
+    text = evaluator.text
+    offset, stride, lane_offsets = access.offset, None, None
+    mask: Register | None = None
+    condition: Register | None = None
+    safe = True
+    for axis in access.axes:
+        if axis.tile_axis is None:
+            offset = offset + product(text, axis.start, axis.stride)
+            continue
+        at = point[axis.tile_axis]
+        inside = overhang(at, access.shape[axis.tile_axis], evaluator.lanes)
+        if inside is not None:
+            mask = text.both(mask, text.tail_mask(inside))
+        if axis.positions is not None:
+            position = evaluator.at(axis.positions, [(at,)])[0]
+            position = widen(position, is_unsigned(element_of(axis.positions))) + materialize(text, axis.start)
+            check = _inside(text, position, axis)
+            if at.lane:
+                mask = text.both(mask, check)
+                lane_offsets = position * materialize(text, linear(axis.stride))
+            else:
+                condition, safe = text.both(condition, check), False
+                offset = offset + product(text, linear(position), axis.stride)
+            continue
+        position = axis.start + at.position
+        if at.lane:
+            stride = axis.stride
+            mask = text.both(mask, _lanes_inside(text, position, axis))
+            offset = offset + product(text, position, axis.stride)
+            continue
+        check = _position_inside(text, position, axis)
+        if check is not None:
+            condition = text.both(condition, check)
+            if axis.nonempty:
+                # a point outside reads position 0 instead: test and address are both of outer levels
+                position = linear(text.select(check, materialize(text, position), 0))
+            else:
+                safe = False
+        offset = offset + product(text, position, axis.stride)
+    return Location(offset, stride, lane_offsets, mask, condition, safe)
+
+
+def _inside(text: Text, position: Register, axis: AxisAccess) -> Register:
+    assert axis.limit is not None
+    return text.compare("ult", position, materialize(text, axis.limit))
+
+
+def _position_inside(text: Text, position: Linear, axis: AxisAccess) -> Register | None:
+    check: Register | None = None
+    if axis.limit is not None:
+        check = text.compare("slt", materialize(text, position), materialize(text, axis.limit))
+    if axis.below:
+        check = text.both(check, text.compare("sge", materialize(text, position), 0))
+    return check
+
+
+def _lanes_inside(text: Text, position: Linear, axis: AxisAccess) -> Register | None:
+    """Which of the positions from `position` on are inside; the counts are clamped to fit 32 bits."""
+    mask: Register | None = None
+    if axis.limit is not None:
+        mask = text.compare("slt", text.iota(), text.broadcast(clamped_count(text, axis.limit - position)))
+    if axis.below:
+        before = text.broadcast(clamped_count(text, position.times(-1)))
+        mask = text.both(mask, text.compare("sge", text.iota(), before))
+    return mask
+
+
+def clamped_count(text: Text, count: Linear) -> Register:
+    """A number of lanes, 0 to all, as an i32."""
+    value = materialize(text, count)
+    value = text.select(text.compare("slt", value, 0), 0, value)
+    value = text.select(text.compare("sgt", value, text.lanes), text.lanes, value)
+    return text.convert("trunc", value, "i32") if not value.is_constant else text.constant(int(value.name), "i32")
+
+
+def widen(x: Register, unsigned: bool) -> Register:
+    """An integer as i64."""
+    return x if x.kind == "i64" else x.text.convert("zext" if unsigned else "sext", x, "i64")
+
+
+def number_of(attribute: Attribute) -> float:
+    """The number that an attribute holds."""
+    assert isinstance(attribute, (FloatAttr, IntegerAttr))
+    return float(attribute.value.data) if isinstance(attribute, FloatAttr) else int(attribute.value.data)
+
+
+def load(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> list[Register]:
+    """`tile.load` and `tile.gather`."""
+    op = value.owner
+    assert isinstance(op, (LoadOp, GatherOp))
+    text, access = evaluator.text, describe(evaluator, op)
+    kind = access.buffer.element.kind
+    other = None if op.other is None else text.constant(number_of(op.other), kind)
+    registers: list[Register] = []
+    for point in points:
+        location = locate(evaluator, access, point)
+        vector = location.stride is not None or location.lane_offsets is not None
+        if vector and location.stride != 0:
+            registers.append(_load_vector(text, access.buffer, location, other))
+        else:
+            x = _load_scalar(text, access.buffer, location, other)
+            if location.mask is not None and other is not None:
+                x = text.select(location.mask, x, other)
+            elif location.mask is not None:
+                x = text.select(location.mask, x, text.constant(0, kind))
+            registers.append(text.broadcast(x) if vector else x)
+    return registers
+
+
+def _load_vector(text: Text, buffer: Buffer, location: Location, other: Register | None) -> Register:
+    mask = location.mask
+    if location.condition is not None:
+        mask = text.both(mask, text.broadcast(location.condition))
+    if location.lane_offsets is None and location.stride == 1:
+        return memory.load_vector(buffer, location.offset, mask, other)
+    offsets = location.lane_offsets
+    if offsets is None:
+        assert location.stride is not None
+        offsets = memory.lane_offsets(text, location.stride)
+    return memory.gather(buffer, location.offset, offsets, mask, other)
+
+
+def _load_scalar(text: Text, buffer: Buffer, location: Location, other: Register | None) -> Register:
+    if location.condition is None:
+        return memory.load(buffer, location.offset)
+    if location.safe:
+        x = memory.load(buffer, location.offset)
+    else:
+        address = buffer.at(location.offset)
+        nowhere = text.spare()
+        pointer = text.pure(
+            f"select i1 {location.condition.name}, ptr {address.name}, ptr {nowhere.name}",
+            "ptr",
+            0,
+            location.condition,
+            address,
+        )
+        x = memory.load(Buffer(pointer, buffer.element), ZERO)
+    return text.select(location.condition, x, text.constant(0, x.kind) if other is None else other)
+
+
+def store(evaluator: Evaluator, access: Access, point: Point, x: Register) -> None:
+    """Write one point of a block, where it is inside."""
+    text, location = evaluator.text, locate(evaluator, access, point)
+    if location.stride is None and location.lane_offsets is None:
+        if location.condition is None:
+            memory.store(access.buffer, location.offset, x)
+        else:
+            with text.when(location.condition):
+                memory.store(access.buffer, location.offset, x)
+        return
+    mask = location.mask
+    if location.condition is not None:
+        mask = text.both(mask, text.broadcast(location.condition))
+    if location.lane_offsets is None and location.stride == 1:
+        memory.store_vector(access.buffer, location.offset, x, mask)
+        return
+    offsets = location.lane_offsets
+    if offsets is None:
+        assert location.stride is not None
+        offsets = memory.lane_offsets(text, location.stride)
+    memory.scatter(access.buffer, location.offset, offsets, x, mask)
+
+
+def add(evaluator: Evaluator, access: Access, point: Point, x: Register, concurrent: bool) -> None:
+    """Add to one point of a block, where it is inside; a vector only where no other program runs and lanes differ."""
+    text, location = evaluator.text, locate(evaluator, access, point)
+    buffer = access.buffer
+    if location.stride == 1:
+        mask = location.mask
+        if location.condition is not None:
+            mask = text.both(mask, text.broadcast(location.condition))
+        total = memory.load_vector(buffer, location.offset, mask) + text.broadcast(x)
+        memory.store_vector(buffer, location.offset, total, mask)
+        return
+    condition = location.condition if location.condition is not None else text.constant(1, "i1")
+    with text.when(condition):
+        if concurrent:
+            memory.add_atomically(buffer, location.offset, x)
+        else:
+            memory.store(buffer, location.offset, memory.load(buffer, location.offset) + x)
+
+
+def is_contiguous(op: LoadOp | GatherOp, tile_axis: int) -> bool:
+    """Does the tile's axis run along memory with stride 1?"""
+    axis = op.tile_axes[tile_axis]
+    if isinstance(op, GatherOp) and op.axis_number == axis:
+        return False
+    return op.view_type.strides.data[axis] == 1

@@ -1,0 +1,276 @@
+"""Elementwise ops of the tile dialect on registers, for every element type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from xdsl.ir import Attribute, Operation
+
+from tempo_ir.dialects.tile import elementwise as ew
+from tempo_ir.dialects.tile.attributes import bit_width, element_of, is_bool, is_float, is_unsigned
+from tempo_ir.lowering.llvm import vector_math
+from tempo_ir.lowering.llvm.memory import element_layout, round_trip
+from tempo_ir.lowering.llvm.text import FLAGS, Register
+
+FLOAT_PREDICATES = MappingProxyType(
+    {ew.LtOp: "olt", ew.LeOp: "ole", ew.GtOp: "ogt", ew.GeOp: "oge", ew.EqOp: "oeq", ew.NeOp: "une"}
+)
+INTEGER_PREDICATES = MappingProxyType({ew.LtOp: "lt", ew.LeOp: "le", ew.GtOp: "gt", ew.GeOp: "ge"})
+
+
+def apply(op: Operation, operands: Sequence[Register], store_rounds: bool = False) -> Register:
+    """
+    The result of an elementwise op. `store_rounds` says that a cast to f16 or bf16 goes to memory only, where it is
+    rounded anyway.
+    """
+    if isinstance(op, ew.CastOp):
+        return convert(operands[0], element_of(op.value), element_of(op.result), rounded=not store_rounds)
+    if isinstance(op, ew.SelectOp):
+        condition, a, b = operands
+        return (
+            a
+            if condition.is_constant and condition.name in ("true", "splat (i1 true)")
+            else a.text.select(condition, a, b)
+        )
+    unsigned = is_unsigned(element_of(op.operands[0]))
+    if isinstance(op, ew.ComparisonOp):
+        return compare(op, *operands, unsigned=unsigned)
+    if operands[0].is_float:
+        return FLOAT_FUNCTIONS[type(op)](*operands)
+    return INTEGER_FUNCTIONS[type(op)](*operands, unsigned)
+
+
+def compare(op: ew.ComparisonOp, a: Register, b: Register, unsigned: bool) -> Register:
+    """A comparison, as i1."""
+    if a.is_float:
+        return a.text.compare(FLOAT_PREDICATES[type(op)], a, b)
+    if isinstance(op, ew.EqualityOp):
+        return a.text.compare("eq" if isinstance(op, ew.EqOp) else "ne", a, b)
+    return a.text.compare(("u" if unsigned else "s") + INTEGER_PREDICATES[type(op)], a, b)
+
+
+def convert(x: Register, source: Attribute, target: Attribute, rounded: bool = True) -> Register:
+    """`tile.cast`"""
+    text, kind = x.text, element_layout(target).kind
+    if is_bool(target):
+        return text.compare("une" if x.is_float else "ne", x, 0)
+    if is_float(target):
+        if x.is_float:
+            return _convert_float(x, target, rounded)
+        wide = text.convert("uitofp" if is_bool(source) or is_unsigned(source) else "sitofp", x, kind)
+        return round_trip(element_layout(target), wide) if rounded else wide
+    if x.is_float:
+        return float_to_integer(x, bit_width(target), is_unsigned(target))
+    width, wanted = bit_width(source), bit_width(target)
+    if width == wanted:
+        return x
+    if width > wanted:
+        return text.convert("trunc", x, kind)
+    return text.convert("zext" if is_bool(source) or is_unsigned(source) else "sext", x, kind)
+
+
+def _convert_float(x: Register, target: Attribute, rounded: bool) -> Register:
+    layout = element_layout(target)
+    if x.kind != layout.kind:
+        x = x.text.convert("fpext" if layout.kind == "f64" else "fptrunc", x, layout.kind)
+    return round_trip(layout, x) if rounded else x
+
+
+def float_to_integer(x: Register, width: int, unsigned: bool) -> Register:
+    """
+    Truncated and saturated, NaN to 0. LLVM's conversion is undefined outside the range, so x is clamped to what a
+    float can hold of it, and the ends are selected.
+    """
+    text = x.text
+    low, high = (0, (1 << width) - 1) if unsigned else (-(1 << (width - 1)), (1 << (width - 1)) - 1)
+    mantissa = 53 if x.kind == "f64" else 24
+    largest = (
+        high if high.bit_length() <= mantissa else (1 << high.bit_length()) - (1 << (high.bit_length() - mantissa))
+    )
+    clamped = vector_math.at_least(vector_math.at_most(x, float(largest)), float(low))
+    clamped = text.select(text.compare("uno", x, x), 0.0, clamped)
+    kind = f"i{max(width, 32)}"
+    result = text.convert("fptoui" if unsigned else "fptosi", clamped, kind)
+    if largest != high:
+        result = text.select(text.compare("ogt", x, float(largest)), high, result)
+    return text.convert("trunc", result, f"i{width}") if width < 32 else result
+
+
+# -- floats
+
+
+def _floor_remainder(a: Register, b: Register) -> tuple[Register, Register]:
+    """a modulo b with the sign of b, and the quotient before rounding it to an integer."""
+    text = a.text
+    remainder = text.binary("frem", a, b, "nsz")
+    differs = text.compare("olt", remainder * vector_math.copy_sign(text.constant(1.0, a.kind, a.lanes), b), 0.0)
+    quotient = text.binary("fdiv", text.binary("fsub", a, remainder, "nsz"), b, "nsz")
+    quotient = text.select(differs, quotient - 1.0, quotient)
+    return text.select(differs, remainder + b, remainder), quotient
+
+
+def _float_floordiv(a: Register, b: Register) -> Register:
+    text = a.text
+    _, quotient = _floor_remainder(a, b)
+    floor = text.intrinsic("floor", quotient)
+    floor = text.select(text.compare("ogt", quotient - floor, 0.5), floor + 1.0, floor)
+    return text.select(text.compare("oeq", b, 0.0), a / b, floor)
+
+
+def _float_mod(a: Register, b: Register) -> Register:
+    return _floor_remainder(a, b)[0]
+
+
+def _float_sign(x: Register) -> Register:
+    text = x.text
+    unit = vector_math.copy_sign(text.constant(1.0, x.kind, x.lanes), x)
+    return text.select(text.compare("one", x, 0.0), unit, x)
+
+
+def _divide(a: Register, b: Register) -> Register:
+    return a.text.binary("fdiv", a, b, FLAGS)
+
+
+def _unary(name: str) -> Callable[[Register], Register]:
+    return lambda x: vector_math.apply(name, x)
+
+
+FLOAT_FUNCTIONS: Mapping[type[Operation], Callable[..., Register]] = MappingProxyType(
+    {
+        ew.NegOp: lambda x: -x,
+        ew.AbsOp: vector_math.magnitude,
+        ew.SignOp: _float_sign,
+        **{op: _unary(op.name.removeprefix("tile.")) for op in ew.FLOAT_UNARY},
+        ew.AddOp: lambda a, b: a + b,
+        ew.SubOp: lambda a, b: a - b,
+        ew.MulOp: lambda a, b: a * b,
+        ew.DivOp: _divide,
+        ew.FloorDivOp: _float_floordiv,
+        ew.ModOp: _float_mod,
+        ew.PowOp: vector_math.power,
+        ew.MaxOp: lambda a, b: a.text.maximum(a, b),
+        ew.MinOp: lambda a, b: a.text.minimum(a, b),
+    }
+)
+
+
+# -- integers: functions of the operands and of whether they are unsigned
+
+
+def _guarded_divisor(a: Register, b: Register, unsigned: bool) -> tuple[Register, Register | None]:
+    """A divisor that cannot trap, and where the quotient is not that of the real one (0, or -1 where it may overflow)."""
+    text = a.text
+    if b.is_constant and (not b.lanes or b.name.startswith("splat")):
+        if b.name not in [text.constant(n, b.kind, b.lanes).name for n in (0, -1)]:
+            return b, None
+    bad = text.compare("eq", b, 0)
+    if not unsigned:
+        x, y = text.unify(bad, text.compare("eq", b, -1))
+        bad = text.binary("or", x, y)
+    return text.select(bad, 1, b), bad
+
+
+def _integer_floordiv(a: Register, b: Register, unsigned: bool) -> Register:
+    text = a.text
+    divisor, bad = _guarded_divisor(a, b, unsigned)
+    if unsigned:
+        quotient = text.binary("udiv", a, divisor)
+    else:
+        truncated = text.binary("sdiv", a, divisor)
+        remainder = a - truncated * divisor
+        rounds_up = text.both(text.compare("ne", remainder, 0), text.compare("slt", remainder ^ divisor, 0))
+        assert rounds_up is not None
+        quotient = text.select(rounds_up, truncated - 1, truncated)
+    if bad is None:
+        return quotient
+    special = text.select(text.compare("eq", b, 0), text.constant(0, a.kind), text.constant(0, a.kind) - a)
+    return text.select(bad, special, quotient)
+
+
+def _integer_mod(a: Register, b: Register, unsigned: bool) -> Register:
+    text = a.text
+    divisor, bad = _guarded_divisor(a, b, unsigned)
+    if unsigned:
+        remainder = text.binary("urem", a, divisor)
+    else:
+        remainder = text.binary("srem", a, divisor)
+        differs = text.both(text.compare("ne", remainder, 0), text.compare("slt", remainder ^ divisor, 0))
+        assert differs is not None
+        remainder = text.select(differs, remainder + divisor, remainder)
+    return remainder if bad is None else text.select(bad, text.constant(0, a.kind), remainder)
+
+
+def _integer_pow(a: Register, b: Register, unsigned: bool) -> Register:
+    """By squaring over the bits of the exponent; a negative exponent leaves 0, 1 or -1."""
+    text, width = a.text, int(a.kind[1:])
+    if b.is_constant and not b.lanes and 0 <= int(b.name) < 64:
+        return vector_math.integer_power(a, int(b.name))
+    a, b = text.unify(a, b)
+    result = text.constant(1, a.kind, a.lanes)
+    factor = a
+    # past log2(width) bits only the bases 0, 1, -1 and even ones differ from what more squarings give
+    for bit in range(width if unsigned else width - 1):
+        result = text.select(text.compare("ne", b & (1 << bit), 0), result * factor, result)
+        factor = factor * factor
+    if unsigned:
+        return result
+    odd = text.compare("ne", b & 1, 0)
+    inverse = text.select(text.compare("eq", a, 1), a, text.constant(0, a.kind))
+    inverse = text.select(text.compare("eq", a, -1), text.select(odd, a, 1), inverse)
+    return text.select(text.compare("slt", b, 0), inverse, result)
+
+
+def _shift(name: str, a: Register, b: Register, emptied: Register) -> Register:
+    text, width = a.text, int(a.kind[1:])
+    outside = text.compare("uge", b, width)
+    return text.select(outside, emptied, text.binary(name, a, text.select(outside, 0, b)))
+
+
+def _shl(a: Register, b: Register, unsigned: bool) -> Register:
+    return _shift("shl", a, b, a.text.constant(0, a.kind))
+
+
+def _shr(a: Register, b: Register, unsigned: bool) -> Register:
+    if unsigned:
+        return _shift("lshr", a, b, a.text.constant(0, a.kind))
+    return _shift("ashr", a, b, a.text.binary("ashr", a, int(a.kind[1:]) - 1))
+
+
+def _integer_abs(x: Register, unsigned: bool) -> Register:
+    return x if unsigned else x.text.select(x.text.compare("slt", x, 0), x.text.negate(x), x)
+
+
+def _integer_sign(x: Register, unsigned: bool) -> Register:
+    text = x.text
+    positive = text.select(text.compare("ne", x, 0), text.constant(1, x.kind), 0)
+    return positive if unsigned else text.select(text.compare("slt", x, 0), -1, positive)
+
+
+def integer_extremum(a: Register, b: Register, unsigned: bool, largest: bool) -> Register:
+    """The larger or smaller."""
+    predicate = ("u" if unsigned else "s") + ("gt" if largest else "lt")
+    return a.text.select(a.text.compare(predicate, a, b), a, b)
+
+
+INTEGER_FUNCTIONS: Mapping[type[Operation], Callable[..., Register]] = MappingProxyType(
+    {
+        ew.NegOp: lambda x, unsigned: x.text.negate(x),
+        ew.AbsOp: _integer_abs,
+        ew.SignOp: _integer_sign,
+        ew.NotOp: lambda x, unsigned: x ^ (1 if x.kind == "i1" else -1),
+        ew.AddOp: lambda a, b, unsigned: a + b,
+        ew.SubOp: lambda a, b, unsigned: a - b,
+        ew.MulOp: lambda a, b, unsigned: a * b,
+        ew.FloorDivOp: _integer_floordiv,
+        ew.ModOp: _integer_mod,
+        ew.PowOp: _integer_pow,
+        ew.MaxOp: lambda a, b, unsigned: integer_extremum(a, b, unsigned, largest=True),
+        ew.MinOp: lambda a, b, unsigned: integer_extremum(a, b, unsigned, largest=False),
+        ew.AndOp: lambda a, b, unsigned: a & b,
+        ew.OrOp: lambda a, b, unsigned: a | b,
+        ew.XorOp: lambda a, b, unsigned: a ^ b,
+        ew.ShlOp: _shl,
+        ew.ShrOp: _shr,
+    }
+)

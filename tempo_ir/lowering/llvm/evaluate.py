@@ -1,0 +1,143 @@
+"""
+Tile values as functions of their index. A value that is not in memory is computed where it is used, at the points that
+the user asks for: `Evaluator.at(value, points)`.
+
+A point has one coordinate per axis of the tile. A coordinate is one position, or, on at most one axis, the consecutive
+positions of a vector's lanes. The last vector of an axis may reach past the extent: what those lanes hold means
+nothing, so loads mask them off, writes too, and reductions replace them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Operation, SSAValue
+
+from tempo_ir.dialects.tile.attributes import shape_of
+from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
+from tempo_ir.lowering.llvm.scratch import Scratch
+from tempo_ir.lowering.llvm.text import Register, Text
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A coordinate: one position, or with `lane` the positions from there on, one per lane."""
+
+    position: Linear
+    lane: bool = False
+
+
+Point = tuple[At, ...]
+
+ORIGIN = At(ZERO)
+
+Handler = Callable[["Evaluator", SSAValue, Sequence[Point]], list[Register]]
+"""Computes a result of one class of op at points."""
+
+
+@dataclass
+class Evaluator:
+    """
+    `environment` holds what has been computed: scratch memory of tiles, registers of scalars, sums of `index` scalars.
+    `bounds` is what is known of addresses here.
+    """
+
+    text: Text
+    handlers: Mapping[type[Operation], Handler]
+    bounds: Bounds
+    environment: dict[SSAValue, Scratch | Register | Linear] = field(
+        default_factory=dict[SSAValue, "Scratch | Register | Linear"]
+    )
+    frames: list[dict[tuple[SSAValue, Point], Register]] = field(
+        default_factory=lambda: [dict[tuple[SSAValue, Point], Register]()]
+    )
+
+    @property
+    def lanes(self) -> int:
+        """Lanes of a vector."""
+        return self.text.lanes
+
+    def at(self, value: SSAValue, points: Sequence[Point]) -> list[Register]:
+        """The value at the points; what was computed for a point before, here or in an enclosing loop, is reused."""
+        known: dict[Point, Register] = {}
+        missing: list[Point] = []
+        for point in points:
+            if point in known:
+                continue
+            register = self._remembered(value, point)
+            if register is not None:
+                known[point] = register
+            elif point not in missing:
+                missing.append(point)
+        if missing:
+            for point, register in zip(missing, self.compute(value, missing), strict=True):
+                known[point] = register
+                self.remember(value, point, register)
+        return [known[point] for point in points]
+
+    def _remembered(self, value: SSAValue, point: Point) -> Register | None:
+        for frame in reversed(self.frames):
+            if (value, point) in frame:
+                return frame[value, point]
+        return None
+
+    def remember(self, value: SSAValue, point: Point, register: Register) -> None:
+        """Reuse `register` for this value at this point as long as the innermost frame is open."""
+        self.frames[-1][value, point] = register
+
+    def compute(self, value: SSAValue, points: Sequence[Point]) -> list[Register]:
+        """As `at`, but computed anew."""
+        known = self.environment.get(value)
+        if isinstance(known, Scratch):
+            return [known.read(point) for point in points]
+        if isinstance(known, Linear):
+            return [materialize(self.text, known)] * len(points)
+        if known is not None:
+            return [known] * len(points)
+        assert isinstance(value.owner, Operation), f"argument {value} is not in the environment"
+        return self.handlers[type(value.owner)](self, value, points)
+
+    def scalar(self, value: SSAValue) -> Register:
+        """The value of a scalar."""
+        return self.at(value, [()])[0]
+
+    def index(self, value: SSAValue) -> Linear:
+        """The value of an `index` scalar as a sum."""
+        known = self.environment.get(value)
+        return known if isinstance(known, Linear) else linear(self.scalar(value))
+
+    def operand(self, value: SSAValue, points: Sequence[Point]) -> list[Register]:
+        """An operand that broadcasts to the shape the points belong to."""
+        shape = shape_of(value)
+        if not shape:
+            return self.at(value, [()]) * len(points)
+        return self.at(value, [narrow(point, shape) for point in points])
+
+
+def narrow(point: Point, shape: tuple[int, ...]) -> Point:
+    """The point of an operand of `shape` that broadcasts: position 0 on axes of extent 1."""
+    return tuple(ORIGIN if extent == 1 else at for extent, at in zip(shape, point, strict=True))
+
+
+def has_lane(point: Point) -> bool:
+    """Is it the point of a vector?"""
+    return any(at.lane for at in point)
+
+
+def lane_axis(point: Point) -> int | None:
+    """The axis of the lanes."""
+    return next((axis for axis, at in enumerate(point) if at.lane), None)
+
+
+def overhang(at: At, extent: int, lanes: int) -> int | None:
+    """How many lanes are inside the extent, where not all are: known, as only the last block of an axis can overhang."""
+    if not at.lane or not at.position.is_constant or at.position.constant + lanes <= extent:
+        return None
+    return extent - at.position.constant
+
+
+def is_index(value: SSAValue) -> bool:
+    """Is it an `index` scalar?"""
+    return isinstance(value.type, IndexType)

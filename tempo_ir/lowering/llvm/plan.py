@@ -1,0 +1,393 @@
+"""
+What is kept and what is recomputed: per tile value, whether it is INLINE (computed in the block of whoever uses it) or
+in scratch (computed once, at its definition).
+
+- A reduction or a scan is in scratch.
+- A dot is inline if its one chain of uses leads pointwise, and through nothing heavy, to a store, a yield, a reduction
+  or a value in scratch: then its accumulators flow on in registers. (A heavy function inside a block of many
+  accumulators makes LLVM interleave and spill them.)
+- An elementwise value is in scratch if it is heavy and would be computed several times: several uses, a use that
+  broadcasts it along a new axis, or a use in a deeper loop.
+- Operands of a dot: `_plan_dot`.
+- A load is in scratch only if the memory may be overwritten before it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from types import MappingProxyType
+
+from xdsl.ir import Block, Operation, SSAValue, Use
+
+from tempo_ir.dialects.tile import elementwise as ew
+from tempo_ir.dialects.tile.attributes import DYNAMIC, ViewType, bit_width, element_of, shape_of
+from tempo_ir.dialects.tile.memory import AccessOp, GatherOp, IndexedWriteOp, LoadOp, StoreOp, ViewOp, WriteOp
+from tempo_ir.dialects.tile.shape import (
+    BroadcastOp,
+    ConstOp,
+    DotOp,
+    ExpandOp,
+    IotaOp,
+    PhiloxOp,
+    ReduceOp,
+    ScanOp,
+    SplatOp,
+    TransOp,
+)
+from tempo_ir.dialects.tile.structure import ForOp, KernelOp, ProgramIdOp, YieldOp
+from tempo_ir.lowering.llvm.access import is_contiguous
+from tempo_ir.lowering.llvm.target import Target
+
+
+class Storage(Enum):
+    """Where a tile value is."""
+
+    INLINE = auto()
+    SCRATCH = auto()
+    COLUMNS = auto()
+    """Scratch for the right operand of a dot: contiguous along N, in panels if long, transposed in registers if the
+    source runs along K."""
+
+
+WEIGHTS: Mapping[type[Operation], int] = MappingProxyType(
+    {
+        ew.ExpOp: 8,
+        ew.LogOp: 12,
+        ew.TanhOp: 12,
+        ew.SigmoidOp: 10,
+        ew.ErfOp: 20,
+        ew.SinOp: 20,
+        ew.CosOp: 20,
+        ew.SqrtOp: 4,
+        ew.RsqrtOp: 6,
+        ew.DivOp: 4,
+        ew.PowOp: 40,
+        ew.FloorDivOp: 16,
+        ew.ModOp: 16,
+        PhiloxOp: 50,
+        DotOp: 20,
+        ReduceOp: 20,
+        ScanOp: 20,
+        LoadOp: 1,
+        GatherOp: 2,
+    }
+)
+"""Instructions per element, of ops that take more than one."""
+
+HEAVY = (
+    ew.ExpOp,
+    ew.LogOp,
+    ew.TanhOp,
+    ew.SigmoidOp,
+    ew.ErfOp,
+    ew.SinOp,
+    ew.CosOp,
+    ew.RsqrtOp,
+    ew.DivOp,
+    ew.PowOp,
+    ew.FloorDivOp,
+    ew.ModOp,
+    PhiloxOp,
+)
+"""Ops that do not belong into a block of many accumulators."""
+
+FREE = (ConstOp, SplatOp, BroadcastOp, ExpandOp, TransOp, ForOp, ProgramIdOp, ViewOp)
+"""Ops that take no instruction of their own."""
+
+DEPTH_LIMIT = 48
+"""Longest chain of inlined ops: the lowering recurses along it."""
+
+WORTH_KEEPING = 4
+"""From this weight on a value is not computed twice."""
+
+DOT_PRODUCT_ROWS = 8
+"""Most rows of the left operand for which the dot-product form beats transposing the right one."""
+
+PACK_BYTES = 1 << 16
+PACK_PITCH = 1 << 12
+PACK_ROWS = 128
+"""A right operand that is contiguous along N is packed into panels if it is larger than PACK_BYTES and its rows are
+PACK_PITCH bytes or more apart (they alias in the caches), or it is used for more than PACK_ROWS rows."""
+
+
+@dataclass
+class Plan:
+    """`plan.of(value)` for every value of a kernel."""
+
+    kernel: KernelOp
+    target: Target
+    storage: dict[SSAValue, Storage] = field(default_factory=dict[SSAValue, Storage])
+    _weights: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    _depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    _order: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    _writes: dict[SSAValue, list[AccessOp]] = field(default_factory=dict[SSAValue, list[AccessOp]])
+
+    def __post_init__(self) -> None:
+        for number, op in enumerate(self.kernel.walk()):
+            self._order[op] = number
+            if isinstance(op, WriteOp | IndexedWriteOp):
+                self._writes.setdefault(op.view_op.pointer, []).append(op)
+        for op in self.kernel.walk():
+            self._decide(op)
+
+    def of(self, value: SSAValue) -> Storage:
+        """Where a value is."""
+        return self.storage.get(value, Storage.INLINE)
+
+    def is_inline(self, value: SSAValue) -> bool:
+        """Is it computed where it is used?"""
+        return self.of(value) is Storage.INLINE
+
+    # -- decisions
+
+    def _decide(self, op: Operation) -> None:
+        if isinstance(op, DotOp):
+            self._plan_dot(op)
+        for value in op.results:
+            if not isinstance(op, FREE) and (shape_of(value) or isinstance(op, ReduceOp)) and value.first_use:
+                self._decide_value(op, value)
+            self._depths[value] = self._depth(op) if self.is_inline(value) else 0
+
+    def _decide_value(self, op: Operation, value: SSAValue) -> None:
+        if value in self.storage:
+            return
+        keep = False
+        if isinstance(op, (ReduceOp, ScanOp)):
+            keep = True
+        elif isinstance(op, DotOp):
+            keep = not self._reaches_sink(value)
+        elif isinstance(op, (LoadOp, GatherOp)):
+            keep = self._may_be_overwritten(op)
+        else:
+            weight = self.weight(value)
+            uses = list(value.uses)
+            repeated = len(uses) > 1 or any(self._broadcasts(use) for use in uses)
+            deeper = any(use.operation.parent is not op.parent for use in uses)
+            keep = (weight >= WORTH_KEEPING and repeated) or (deeper and weight > 1) or self._depth(op) > DEPTH_LIMIT
+        if keep:
+            self.storage[value] = Storage.SCRATCH
+
+    def _depth(self, op: Operation) -> int:
+        return 1 + max((self._depths.get(operand, 0) for operand in op.operands), default=0)
+
+    def _broadcasts(self, use: Use) -> bool:
+        """Does the use stretch the value along another axis?"""
+        user, value = use.operation, use.operation.operands[use.index]
+        if isinstance(user, (ExpandOp, BroadcastOp)):
+            return True
+        return isinstance(user, ew.ElementwiseOp) and shape_of(user.result) != shape_of(value)
+
+    def _reaches_sink(self, value: SSAValue) -> bool:
+        """Does the one chain of uses lead pointwise, through nothing heavy, to where the value is written?"""
+        uses = list(value.uses)
+        if len(uses) != 1:
+            return False
+        user = uses[0].operation
+        if isinstance(user, (WriteOp, YieldOp)):
+            return isinstance(value.owner, Operation) and user.parent is value.owner.parent
+        if isinstance(user, ReduceOp):
+            return True
+        if isinstance(user, DotOp):
+            return user.accumulator is value and self._reaches_sink(user.result)
+        if not isinstance(user, ew.ElementwiseOp) or isinstance(user, HEAVY):
+            return False
+        if shape_of(user.result) != shape_of(value):
+            return False
+        return len(list(user.result.uses)) > 1 or self._reaches_sink(user.result)
+
+    def _plan_dot(self, op: DotOp) -> None:
+        """
+        The right operand, if it runs along K, is read by the dot-product form when the left one has few rows (the sums
+        across lanes cost about 45 / K of the multiplications), else copied with K and N swapped in registers. If it
+        runs along N it is read in place, or packed where rows are far apart. Anything computed is computed once. The
+        left operand is read one scalar at a time, so what is not a plain load is kept.
+        """
+        lanes = self.target.lanes
+        rows, depth = shape_of(op.lhs)
+        columns = shape_of(op.rhs)[1]
+        along_columns, along_depth = self.runs_along(op.rhs, 1), self.runs_along(op.rhs, 0)
+        dot_product = along_depth and not along_columns and self.runs_along(op.lhs, 1) and depth >= lanes
+        dot_product = dot_product and rows <= min(DOT_PRODUCT_ROWS, depth // 4)
+        if rows < 16 and along_columns:
+            if self.weight(op.rhs) > 3:
+                self._keep(op.rhs, Storage.COLUMNS)
+        elif dot_product:
+            if self.weight(op.rhs) > 3:
+                self._keep(op.rhs, Storage.SCRATCH)
+        elif self.runs_along(op.lhs, 0) and not self.runs_along(op.lhs, 1) and not along_columns:
+            pass
+        elif not (along_columns and self.is_plain(op.rhs) and not self._far_apart(op.rhs, rows)):
+            self._keep(op.rhs, Storage.COLUMNS)
+        if not self.is_plain(op.lhs) and columns > lanes and not (dot_product and self.weight(op.lhs) <= 2):
+            self._keep(op.lhs, Storage.SCRATCH)
+
+    def _keep(self, value: SSAValue, storage: Storage) -> None:
+        if not isinstance(value.owner, (ForOp, Block)) and value not in self.storage:
+            self.storage[value] = storage
+
+    def _far_apart(self, value: SSAValue, rows: int) -> bool:
+        """Is it worth packing a right operand that already runs along N?"""
+        pitch = self._pitch(value) * bit_width(element_of(value)) // 8
+        size = shape_of(value)[0] * pitch
+        return size > PACK_BYTES and (pitch >= PACK_PITCH or rows > PACK_ROWS)
+
+    def _pitch(self, value: SSAValue) -> int:
+        op = value.owner
+        if isinstance(op, TransOp):
+            return self._pitch(op.value)
+        if not isinstance(op, LoadOp):
+            return 0
+        return max((1 << 30 if stride == DYNAMIC else abs(stride) for stride in op.view_type.strides.data), default=0)
+
+    # -- properties of values
+
+    def weight(self, value: SSAValue) -> int:
+        """Instructions per element, if the value were inlined."""
+        known = self._weights.get(value)
+        if known is not None:
+            return known
+        op = value.owner
+        if isinstance(op, Block) or (isinstance(op, FREE) and not op.operands) or not self.is_inline(value):
+            weight = 0
+        elif isinstance(op, (LoadOp, GatherOp, DotOp, ReduceOp, ScanOp)):
+            weight = WEIGHTS[type(op)]
+        elif isinstance(op, (ForOp, ConstOp, SplatOp, IotaOp, ProgramIdOp)):
+            weight = 0
+        else:
+            own = 0 if isinstance(op, FREE) else WEIGHTS.get(type(op), 1)
+            weight = own + sum(
+                self.weight(operand) for operand in op.operands if not isinstance(operand.type, ViewType)
+            )
+        self._weights[value] = weight
+        return weight
+
+    def runs_along(self, value: SSAValue, axis: int, computed: bool = False) -> bool:
+        """
+        Does reading it with the lanes on `axis` read memory of stride 1 only? With `computed`, reading what it is
+        computed from, even if it is kept in scratch.
+        """
+        op = value.owner
+        if isinstance(op, (Block, ForOp, SplatOp, ConstOp)) or not (computed or self.is_inline(value)):
+            return True
+        if isinstance(op, (LoadOp, GatherOp)):
+            return is_contiguous(op, axis)
+        if isinstance(op, TransOp):
+            return self.runs_along(op.value, 1 - axis)
+        if isinstance(op, ExpandOp):
+            return axis == op.axis_number or self.runs_along(op.value, 0)
+        return all(
+            self.runs_along(operand, axis)
+            for operand in op.operands
+            if len(shape_of(operand)) > axis and not isinstance(operand.type, ViewType) and shape_of(operand)[axis] > 1
+        )
+
+    def is_plain(self, value: SSAValue) -> bool:
+        """Is it a load of elements that need no conversion, perhaps transposed, or in memory already?"""
+        op = value.owner
+        if isinstance(op, (Block, ForOp, SplatOp, ConstOp)) or not self.is_inline(value):
+            return True
+        if isinstance(op, (TransOp, ExpandOp)):
+            return self.is_plain(op.value)
+        return isinstance(op, LoadOp) and bit_width(element_of(value)) >= 32
+
+    # -- memory order
+
+    def _may_be_overwritten(self, load: LoadOp | GatherOp) -> bool:
+        """
+        May the memory be written between the load and the last sink that could still read it? A store of the very
+        block that was loaded, computed pointwise from it, may be the last sink: it reads a point before it writes it.
+        Writes outside the load's block come before it or after all its uses.
+        """
+        writes = self._writes.get(load.view_op.pointer)
+        if not writes:
+            return False
+        start = self._order[load]
+        positions = [self._position(write, load.parent) for write in writes]
+        following = [position for position in positions if position is not None and position > start]
+        if not following:
+            return False
+        first = min(following)
+        sinks = self._sinks(load.result, load.parent)
+        if sinks is None:
+            return True
+        return any(
+            position > first or (position == first and not self._is_in_place(sink, load)) for position, sink in sinks
+        )
+
+    def _position(self, op: Operation, block: Block | None) -> int | None:
+        """The number of the op of `block` that is or contains `op`, None if it is elsewhere."""
+        current: Operation | None = op
+        while current is not None and current.parent is not block:
+            current = current.parent_op()
+        return None if current is None else self._order[current]
+
+    def _sinks(self, value: SSAValue, block: Block | None) -> list[tuple[int, Operation]] | None:
+        """The ops where the value is computed at the latest, with their numbers; None if that is not known."""
+        sinks: list[tuple[int, Operation]] = []
+        seen: set[SSAValue] = set()
+        pending = [value]
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            for use in value.uses:
+                position = self._position(use.operation, block)
+                if position is None:
+                    return None
+                if (
+                    isinstance(use.operation, (WriteOp, IndexedWriteOp, YieldOp, ForOp))
+                    or use.operation.parent is not block
+                ):
+                    sinks.append((position, use.operation))
+                pending += use.operation.results
+        return sinks
+
+    def _is_in_place(self, sink: Operation, load: LoadOp | GatherOp) -> bool:
+        """Is the sink a store of the loaded block, pointwise from it?"""
+        if not isinstance(sink, StoreOp) or not isinstance(load, LoadOp):
+            return False
+        same = sink.view is load.view and tuple(sink.indices) == tuple(load.indices) and sink.block == load.block
+        return same and reads(self, sink.value, load.result) == Reads.POINTWISE
+
+
+class Reads(Enum):
+    """How an inlined expression reads a value."""
+
+    NOT = 0
+    POINTWISE = 1
+    ANYWHERE = 2
+
+
+def reads(plan: Plan, expression: SSAValue, value: SSAValue) -> Reads:
+    """How computing `expression` now reads `value`: not at all, only at the point that is computed, or elsewhere."""
+    memo: dict[SSAValue, Reads] = {}
+
+    def visit(current: SSAValue) -> Reads:
+        if current is value:
+            return Reads.POINTWISE
+        if current in memo:
+            return memo[current]
+        op = current.owner
+        result = Reads.NOT
+        if not isinstance(op, (Block, ForOp, LoadOp)) and (plan.is_inline(current) or current is expression):
+            for operand in op.operands:
+                found = visit(operand)
+                if found is Reads.POINTWISE and not _is_pointwise(op, operand):
+                    found = Reads.ANYWHERE
+                result = max(result, found, key=lambda r: r.value)
+        memo[current] = result
+        return result
+
+    return visit(expression)
+
+
+def _is_pointwise(op: Operation, operand: SSAValue) -> bool:
+    """Does the op read the operand only at the point that it computes?"""
+    if isinstance(op, DotOp):
+        return operand is op.accumulator and operand is not op.lhs and operand is not op.rhs
+    if isinstance(op, (ReduceOp, ScanOp, TransOp, ExpandOp, BroadcastOp, GatherOp, SplatOp)):
+        return False
+    return shape_of(operand) == shape_of(op.results[0])

@@ -1,0 +1,78 @@
+"""Work across the lanes of vectors: horizontal reductions, many sums at once, transposes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tempo_ir.lowering.llvm.text import REDUCTION_FLAGS, Register, suffix
+
+
+def shuffle(a: Register, b: Register, order: Sequence[int]) -> Register:
+    """The lanes `order` of a followed by b."""
+    lanes = ", ".join(f"i32 {lane}" for lane in order)
+    return a.text.new(f"shufflevector {a.typed}, {b.typed}, <{len(order)} x i32> <{lanes}>", a.kind, len(order))
+
+
+def add(a: Register, b: Register) -> Register:
+    """A sum whose order is free."""
+    return a.text.binary("fadd" if a.is_float else "add", a, b, REDUCTION_FLAGS)
+
+
+def horizontal(operation: str, x: Register) -> Register:
+    """
+    All lanes as one scalar, by LLVM's name of the reduction: fadd, fmul, fmaximum, fminimum, add, mul, smax, umin, and,
+    or, ...
+    """
+    text = x.text
+    if operation in ("fadd", "fmul"):
+        start = text.constant(0.0 if operation == "fadd" else 1.0, x.kind)
+        name = f"llvm.vector.reduce.{operation}.{suffix(x.kind, x.lanes)}"
+        return text.call(name, x.kind, 0, start, x, flags=REDUCTION_FLAGS)
+    flags = "nsz" if x.is_float else ""
+    return text.call(f"llvm.vector.reduce.{operation}.{suffix(x.kind, x.lanes)}", x.kind, 0, x, flags=flags)
+
+
+def sums(vectors: Sequence[Register]) -> list[Register]:
+    """
+    The horizontal sum of each vector, of a number of vectors that is a power of two up to the number of lanes: a
+    tree that adds halves of two vectors at once, so that n sums cost about as much as n additions and 2 n shuffles.
+    """
+    count, lanes = len(vectors), vectors[0].lanes
+    rows, groups = list(vectors), 1
+    while len(rows) > 1:
+        half = lanes // groups // 2
+        low = [
+            group * 2 * half + lane + (lanes if second else 0)
+            for group in range(groups)
+            for second in (False, True)
+            for lane in range(half)
+        ]
+        high = [lane + half for lane in low]
+        rows = [add(shuffle(a, b, low), shuffle(a, b, high)) for a, b in zip(rows[::2], rows[1::2], strict=True)]
+        groups *= 2
+    total, segment = rows[0], lanes // groups
+    while segment > 1:
+        segment //= 2
+        low = [group * 2 * segment + lane for group in range(groups) for lane in range(segment)]
+        total = add(shuffle(total, total, low), shuffle(total, total, [lane + segment for lane in low]))
+    # the tree leaves sum i in the lane whose number is i with its bits reversed
+    bits = count.bit_length() - 1
+    order = [int(format(i, "b").zfill(bits)[::-1], 2) if bits else 0 for i in range(count)]
+    return [total.text.extract(total, order.index(i)) for i in range(count)]
+
+
+def can_sum_together(count: int, lanes: int) -> bool:
+    """Does `sums` take this many vectors?"""
+    return 1 < count <= lanes and count & (count - 1) == 0
+
+
+def transpose(rows: Sequence[Register]) -> list[Register]:
+    """As many vectors as they have lanes, transposed by rounds of interleaving two."""
+    lanes = len(rows)
+    half = lanes // 2
+    low = [lane // 2 + (lanes if lane % 2 else 0) for lane in range(lanes)]
+    high = [lane + half for lane in low]
+    rows = list(rows)
+    for _ in range(lanes.bit_length() - 1):
+        rows = [shuffle(rows[i], rows[i + half], order) for i in range(half) for order in (low, high)]
+    return rows

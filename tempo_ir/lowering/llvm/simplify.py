@@ -1,0 +1,49 @@
+"""Before lowering: loops of one trip become their bodies, so that a block that spans a whole axis costs nothing."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import SSAValue
+
+from tempo_ir.dialects.tile.shape import ConstOp
+from tempo_ir.dialects.tile.structure import ForOp, KernelOp
+
+
+def constant_index(value: SSAValue) -> int | None:
+    """The number, if the `index` scalar is a constant."""
+    op = value.owner
+    if isinstance(op, ConstOp) and isinstance(op.number, IntegerAttr):
+        return int(op.number.value.data)
+    return None
+
+
+def inline_single_trips(kernel: KernelOp) -> KernelOp:
+    """
+    A copy of the kernel in which
+
+        %r = tile.for %k = 0 to 64 step 64 init(%a0 = %a) { ... tile.yield %b }
+
+    is the body once, with %k = 0, %a0 = %a, %r = %b.
+    """
+    kernel = kernel.clone()
+    for op in list(kernel.walk()):
+        if isinstance(op, ForOp):
+            low, high = constant_index(op.low), constant_index(op.high)
+            if low is not None and high is not None and low < high <= low + op.step_size:
+                _inline(op)
+    return kernel
+
+
+def _inline(op: ForOp) -> None:
+    block, outside = op.body.block, op.parent
+    assert outside is not None and block.last_op is not None
+    for argument, value in zip(block.args, (op.low, *op.init), strict=True):
+        argument.replace_all_uses_with(value)
+    results = list(op.yielded)
+    block.last_op.detach()
+    for inner in list(block.ops):
+        inner.detach()
+        outside.insert_op_before(inner, op)
+    for result, value in zip(op.carried, results, strict=True):
+        result.replace_all_uses_with(value)
+    op.detach()

@@ -1,0 +1,132 @@
+"""
+Sinks: where tile values are written, block of registers by block of registers. A sink is a nest of loops over the
+tile's index space, lanes outermost; it asks the evaluator for all points of a block at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import Block, SSAValue
+
+from tempo_ir.dialects.tile.attributes import shape_of
+from tempo_ir.dialects.tile.memory import LoadOp
+from tempo_ir.dialects.tile.shape import DotOp
+from tempo_ir.dialects.tile.structure import ForOp
+from tempo_ir.lowering.llvm.address import Linear
+from tempo_ir.lowering.llvm.contraction import for_each_block
+from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, has_lane
+from tempo_ir.lowering.llvm.scratch import Scratch
+from tempo_ir.lowering.llvm.target import Target
+from tempo_ir.lowering.llvm.text import Register
+
+UNROLLED_VECTORS = 4
+"""A sink of no more vectors than this has no loops."""
+
+Write = Callable[[Point, Register], None]
+
+
+@dataclass(frozen=True)
+class BlockShape:
+    """Positions per block along the lanes' axis (a multiple of the lanes) and the other one."""
+
+    steps: tuple[int, ...]
+    order: tuple[int, ...]
+
+
+def block_shape(shape: tuple[int, ...], lane: int | None, has_dot: bool, target: Target) -> BlockShape:
+    """
+    The block of registers for a sink. Around a dot the accumulators fill half of the register file: 8 rows of 2
+    vectors, 4 of 4, 2 of 8, 1 of 16 where there are 32 registers; other expressions take 4 vectors at a time, so that
+    heavy functions have no more in flight.
+    """
+    steps = [1] * len(shape)
+    others = [axis for axis in range(len(shape)) if axis != lane]
+    many = target.registers >= 32
+    if lane is None:
+        short = len(shape) == 1 or prod(shape) == shape[-1]
+        steps[-1] = min(shape[-1], 8 if short or not has_dot else 4 if many else 2)
+        if len(shape) == 2:
+            steps[0] = min(shape[0], 4 if has_dot else 1)
+        return BlockShape(tuple(steps), tuple(reversed(range(len(shape)))))
+    rows = shape[others[0]] if others else 1
+    block_rows, block_vectors = 1, 4
+    if has_dot and many:
+        block_rows, block_vectors = (
+            (8, 2) if rows >= 8 else (rows, 4) if rows >= 4 else (rows, 8) if rows >= 2 else (1, 16)
+        )
+        if rows >= 8 and shape[lane] <= target.lanes:
+            block_rows = 16
+    elif has_dot:
+        block_rows, block_vectors = (min(rows, 6), 2) if rows >= 4 else (rows, 4)
+    steps[lane] = min(-(-shape[lane] // target.lanes), block_vectors) * target.lanes
+    for axis in others:
+        steps[axis] = min(block_rows, shape[axis])
+    return BlockShape(tuple(steps), (lane, *others))
+
+
+def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target, write: Write) -> None:
+    """Compute every element of `value`, with the lanes on axis `lane`, and hand it to `write`."""
+    shape = shape_of(value)
+    blocks = block_shape(shape, lane, contains_dot(evaluator, value), target)
+    vectors = prod(shape) / (1 if lane is None else min(shape[lane], target.lanes))
+
+    def nest(axes: Sequence[int], at: dict[int, tuple[Linear, int]]) -> None:
+        if not axes:
+            visit(at)
+            return
+        axis, step = axes[0], blocks.steps[axes[0]]
+
+        def body(start: Linear, count: int) -> None:
+            nest(axes[1:], {**at, axis: (start, count)})
+
+        if vectors <= UNROLLED_VECTORS:
+            for start in range(0, shape[axis], step):
+                body(Linear(start), min(step, shape[axis] - start))
+        else:
+            for_each_block(evaluator, shape[axis], step, body)
+
+    def visit(at: dict[int, tuple[Linear, int]]) -> None:
+        coordinates = [
+            [At(at[axis][0] + i, axis == lane) for i in range(0, at[axis][1], target.lanes if axis == lane else 1)]
+            for axis in range(len(shape))
+        ]
+        write_points(evaluator, value, list(itertools.product(*coordinates)), write)
+
+    nest(blocks.order, {})
+
+
+def write_points(evaluator: Evaluator, value: SSAValue, points: Sequence[Point], write: Write) -> None:
+    """Compute the points, then write them: all reads of a block precede its writes."""
+    outside, evaluator.frames = evaluator.frames, [{}]
+    for point, register in zip(points, evaluator.compute(value, points), strict=True):
+        write(point, register)
+    evaluator.frames = outside
+
+
+def contains_dot(evaluator: Evaluator, value: SSAValue) -> bool:
+    """Does the inlined expression of `value` contain a dot?"""
+    seen: set[SSAValue] = set()
+
+    def visit(current: SSAValue) -> bool:
+        if current in seen or (current in evaluator.environment and current is not value):
+            return False
+        seen.add(current)
+        op = current.owner
+        if isinstance(op, (Block, ForOp, LoadOp)):
+            return False
+        return isinstance(op, DotOp) or any(visit(operand) for operand in op.operands if shape_of(operand))
+
+    return visit(value)
+
+
+def fill(evaluator: Evaluator, value: SSAValue, scratch: Scratch, lane: int | None, target: Target) -> None:
+    """Compute `value` into scratch."""
+
+    def write(point: Point, register: Register) -> None:
+        scratch.write(point, evaluator.text.broadcast(register) if has_lane(point) else register)
+
+    sink(evaluator, value, lane, target, write)

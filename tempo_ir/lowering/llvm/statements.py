@@ -1,0 +1,188 @@
+"""The ops of a block, in order: stores and loops are emitted, values in scratch are filled, the rest waits to be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from tempo_ir.dialects.tile.attributes import element_of, shape_of
+from tempo_ir.dialects.tile.memory import AtomicAddOp, IndexedWriteOp, ScatterAddOp, ViewOp, WriteOp
+from tempo_ir.dialects.tile.shape import ScanOp
+from tempo_ir.dialects.tile.structure import ForOp, IfOp, ProgramIdOp, YieldOp
+from tempo_ir.lowering.llvm import access, memory
+from tempo_ir.lowering.llvm.access import Access
+from tempo_ir.lowering.llvm.address import Linear
+from tempo_ir.lowering.llvm.contraction import for_each_block
+from tempo_ir.lowering.llvm.errors import UnsupportedKernel
+from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, is_index
+from tempo_ir.lowering.llvm.indices import index_value
+from tempo_ir.lowering.llvm.lanes import NEVER, Costs
+from tempo_ir.lowering.llvm.loops import lower_loop
+from tempo_ir.lowering.llvm.memory import element_layout
+from tempo_ir.lowering.llvm.plan import Plan, Storage
+from tempo_ir.lowering.llvm.scan import scan
+from tempo_ir.lowering.llvm.scratch import Arena, Scratch
+from tempo_ir.lowering.llvm.shuffle import transpose
+from tempo_ir.lowering.llvm.sink import fill, sink
+from tempo_ir.lowering.llvm.target import Target
+from tempo_ir.lowering.llvm.text import Register
+
+
+@dataclass
+class Lowering:
+    """The lowering of one version of a kernel. `concurrent` says that several programs may run at the same time."""
+
+    evaluator: Evaluator
+    plan: Plan
+    target: Target
+    arena: Arena
+    concurrent: bool
+
+    def costs(self) -> Costs:
+        """Cost estimates in the present environment."""
+        return Costs(self.plan, self.evaluator.environment, self.target.lanes)
+
+    def run(self, block: Block) -> None:
+        """Emit every op of a block."""
+        for op in block.ops:
+            self.evaluator.frames = [{}]
+            self.statement(op)
+
+    def statement(self, op: Operation) -> None:
+        """Emit one op."""
+        match op:
+            case WriteOp() | IndexedWriteOp():
+                self.write(op)
+            case ForOp():
+                lower_loop(self, op)
+            case IfOp():
+                self.branch(op)
+            case YieldOp() | ViewOp() | ProgramIdOp():
+                pass
+            case _:
+                for value in op.results:
+                    if value.first_use is not None:
+                        self.define(op, value)
+
+    def define(self, op: Operation, value: SSAValue) -> None:
+        """Compute a scalar now, a tile in scratch too; leave an inline tile."""
+        environment = self.evaluator.environment
+        if is_index(value):
+            environment[value] = index_value(self.evaluator, value)
+        elif not shape_of(value):
+            environment[value] = self.evaluator.compute(value, [()])[0]
+        elif not self.plan.is_inline(value):
+            environment[value] = self.keep(op, value)
+
+    def branch(self, op: IfOp) -> None:
+        """`tile.if`"""
+        text = self.evaluator.text
+        condition = self.evaluator.scalar(op.condition)
+        lines: list[list[str]] = []
+        for region in (op.then, op.otherwise):
+            text.open()
+            if region is not None:
+                self.run(region.block)
+            lines.append(text.close())
+        text.branch(condition, *lines)
+
+    # -- values in scratch
+
+    def keep(self, op: Operation, value: SSAValue) -> Scratch:
+        """Fill scratch with a tile."""
+        shape, kind = shape_of(value), element_layout(element_of(value)).kind
+        if isinstance(op, ScanOp):
+            return self.keep_scan(op, kind)
+        lanes = self.target.lanes
+        if self.plan.of(value) is Storage.COLUMNS and shape[1] >= lanes:
+            runs_along = [self.plan.runs_along(value, axis, computed=True) for axis in (0, 1)]
+            panel = 2 * lanes if shape[1] % (2 * lanes) == 0 and shape[1] > 2 * lanes else None
+            scratch = self.arena.allocate(kind, shape, 1, padded=True, panel=panel)
+            if runs_along[0] and not runs_along[1] and shape[0] >= lanes and kind != "i1":
+                self.fill_transposed(value, scratch)
+            else:
+                fill(self.evaluator, value, scratch, 1, self.target)
+            return scratch
+        lane = self.costs().best_lane(value)
+        scratch = self.arena.allocate(kind, shape, len(shape) - 1 if lane is None else lane, padded=lane is not None)
+        fill(self.evaluator, value, scratch, lane, self.target)
+        return scratch
+
+    def keep_scan(self, op: ScanOp, kind: str) -> Scratch:
+        """Fill scratch with a scan, the lanes on the other axis if it is long enough."""
+        shape = shape_of(op.value)
+        lane = None
+        if len(shape) == 2 and shape[1 - op.axis_number] >= self.target.lanes // 2:
+            lane = 1 - op.axis_number
+        contiguous = len(shape) - 1 if lane is None else lane
+        scratch = self.arena.allocate(kind, shape, contiguous, padded=lane is not None)
+        scan(self.evaluator, op, scratch, lane)
+        return scratch
+
+    def fill_transposed(self, value: SSAValue, scratch: Scratch) -> None:
+        """Read squares along axis 0, transpose them in registers and write them along axis 1."""
+        evaluator, lanes = self.evaluator, self.target.lanes
+        rows, columns = scratch.shape
+        step = scratch.panel or lanes
+
+        def square(row: Linear, row_count: int, column: Linear, column_count: int) -> None:
+            outside, evaluator.frames = evaluator.frames, [{}]
+            points: list[Point] = [(At(row, lane=True), At(column + min(i, column_count - 1))) for i in range(lanes)]
+            transposed = transpose([evaluator.text.broadcast(x) for x in evaluator.compute(value, points)])
+            for i, register in enumerate(transposed[:row_count]):
+                scratch.write((At(row + i), At(column, lane=True)), register)
+            evaluator.frames = outside
+
+        def column_block(column: Linear, column_count: int) -> None:
+            def row_block(row: Linear, row_count: int) -> None:
+                for i in range(0, column_count, lanes):
+                    square(row, row_count, column + i, min(lanes, column_count - i))
+
+            for_each_block(evaluator, rows, lanes, row_block)
+
+        for_each_block(evaluator, columns, step, column_block)
+
+    # -- writes
+
+    def write(self, op: WriteOp | IndexedWriteOp) -> None:
+        """Compute the value of a store block by block and write it."""
+        evaluator = self.evaluator
+        target = access.describe(evaluator, op)
+        shape = shape_of(op.value)
+        adds = isinstance(op, (AtomicAddOp, ScatterAddOp))
+        concurrent = self.concurrent and adds
+        if concurrent and not memory.can_add_atomically(target.buffer.element):
+            raise UnsupportedKernel(
+                op, f"adding to {element_of(op.value)} in memory from several programs; use f32 memory"
+            )
+
+        def put(point: Point, register: Register) -> None:
+            if adds:
+                access.add(evaluator, target, point, register, concurrent)
+            else:
+                access.store(evaluator, target, point, register)
+
+        if not shape:
+            put((), evaluator.scalar(op.value))
+            return
+        lane = self.costs().best_lane(op.value, self.write_cost(target, shape, adds, concurrent))
+        sink(evaluator, op.value, lane, self.target, put)
+
+    def write_cost(
+        self, target: Access, shape: tuple[int, ...], adds: bool, concurrent: bool
+    ) -> Callable[[int | None], float]:
+        """Instructions of the writes, by the lanes' axis."""
+        lanes, strides = self.target.lanes, target.lane_strides
+
+        def cost(lane: int | None) -> float:
+            if lane is None:
+                return float(prod(shape))
+            stride = strides[lane]
+            if stride == 1:
+                return NEVER if concurrent else prod(shape) / min(shape[lane], lanes)
+            return NEVER if adds else prod(shape) * 1.5
+
+        return cost

@@ -1,0 +1,25 @@
+"""What the lowering knows of a machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Target:
+    """
+    A CPU as LLVM names it, the number of f32 lanes of its vectors (16, 8 or 4; used for every element type, LLVM splits
+    what is wider) and of its vector registers.
+    """
+
+    cpu: str
+    features: str
+    lanes: int
+    registers: int
+
+
+AVX512 = Target("x86-64-v4", "-prefer-256-bit", 16, 32)
+"""For printed text: what it says does not depend on the machine that prints it."""
+
+AVX2 = Target("x86-64-v3", "", 8, 16)
+SSE = Target("x86-64-v2", "", 4, 16)
