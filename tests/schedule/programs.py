@@ -1,8 +1,8 @@
 """
 Small sdg programs with every kind of recurrence that the scheduler meets, as IR text by name.
 
-`rnn`, `attention`, `window`, `reinforce`, `n_step`, `ppo`, `layers`, `two_returns`, `diffusion` have an order; the three
-`cycle_*` have none.
+The programs of `SCHEDULABLE` have an order, those of `NEEDS_ISL` one that needs skewed loops; the programs of
+`IMPOSSIBLE` have none.
 """
 
 from __future__ import annotations
@@ -97,10 +97,12 @@ sdg.program @ppo dims(i: I, t: T, e: 2, m: T floordiv 4) where T >= 4 {
   %val = sdg.sub %obs[i, t], %theta[i, 0, 0] in (i, t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %env = sdg.sin %act[i, t] in (i, t) : (tensor<f32>) -> tensor<f32>
   %zero = sdg.constant 0.0 : tensor<f32>
-  %later = sdg.merge {t < T - 1 : %adv[i, t + 1], t = T - 1 : %zero} in (i, t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %later = sdg.merge {t < T - 1 : %adv[i, t + 1], t = T - 1 : %zero} in (i, t)
+      : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %delta = sdg.sub %val[i, min(t + 1, T - 1)], %val[i, t] in (i, t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %adv = sdg.add %delta[i, t], %later[i, t] in (i, t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  %batch = sdg.mul %adv[i, 4 * m:4 * m + 4], %obs[i, 4 * m:4 * m + 4] in (i, e, m) : (tensor<f32>, tensor<f32>) -> tensor<4xf32>
+  %batch = sdg.mul %adv[i, 4 * m:4 * m + 4], %obs[i, 4 * m:4 * m + 4] in (i, e, m)
+      : (tensor<f32>, tensor<f32>) -> tensor<4xf32>
   %mean = sdg.mean %batch[i, e, m] axes [0] in (i, e, m) : (tensor<4xf32>) -> tensor<f32>
   %g = sdg.mul %mean[i, e, m], %theta[i, e, m] in (i, e, m) : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %next = sdg.sub %theta[i, e, m], %g[i, e, m] in (i, e, m) : (tensor<f32>, tensor<f32>) -> tensor<f32>
@@ -156,7 +158,8 @@ sdg.program @diffusion dims(b: B, t: T) where T >= 1 {
   %time = sdg.index t + 1 in (t) : tensor<i64>
   %as_float = sdg.cast %time[t] in (t) : (tensor<i64>) -> tensor<f32>
   %alpha = sdg.rsqrt %as_float[t] in (t) : (tensor<f32>) -> tensor<f32>
-  %x = sdg.merge {t = T - 1 : %noise[b], t < T - 1 : %denoised[b, t + 1]} in (b, t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %x = sdg.merge {t = T - 1 : %noise[b], t < T - 1 : %denoised[b, t + 1]} in (b, t)
+      : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
   %eps = sdg.tanh %x[b, t] in (b, t) : (tensor<3xf32>) -> tensor<3xf32>
   %scaled = sdg.mul %eps[b, t], %alpha[t] in (b, t) : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
   %denoised = sdg.sub %x[b, t], %scaled[b, t] in (b, t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
@@ -168,7 +171,8 @@ TRIANGLE = """
 sdg.program @triangle dims(i: I, j: I) where I >= 1 {
   %x = sdg.input "x" in (i) : tensor<f32>
   %p = sdg.mul %x[i], %x[j] in (i, j where j <= i) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  %c = sdg.merge {j = 0 : %p[i, 0], j > 0 : %s[i, j - 1]} in (i, j where j <= i) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %c = sdg.merge {j = 0 : %p[i, 0], j > 0 : %s[i, j - 1]} in (i, j where j <= i)
+      : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %s = sdg.add %c[i, j], %p[i, j] in (i, j where j <= i) : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %tail = sdg.add %x[i], %x[i - 1] in (i: 1 to I) : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %copy = sdg.index 2 * i + 1 in (i) : tensor<i64>

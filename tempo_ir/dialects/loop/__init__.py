@@ -1,12 +1,12 @@
 """
 The loop dialect: a program as loops, guards and leaves over buffers.
 
-Loop iterators and bounds are *names*, used by index expressions; buffers are SSA values. `sdg-schedule` makes a leaf of
-each sdg op and a buffer with a row per point of each value (single assignment); `loop-form-kernels` makes kernels of
-runs of leaves, `loop-plan-storage` then decides how each buffer stores its dims, and `loop-lower-kernels` turns kernels
-into launches of tile kernels. Invariants: a row is written before it is read, iterators do not shadow, an index has an entry
-for each dim that the buffer stores, bodies hold sdg ops in tensor form (no domain, no index) whose free names are
-iterators or bounds.
+Loop iterators and bounds are *names*, used by index expressions; buffers are SSA values. `sdg-schedule` makes a leaf
+of each sdg op and a buffer with a row per point of each value (single assignment); `loop-form-kernels` makes kernels
+of runs of leaves, `loop-plan-storage` then decides how each buffer stores its dims, and `loop-lower-kernels` turns
+kernels into launches of tile kernels. Invariants: a row is written before it is read, iterators do not shadow, an
+index has an entry for each dim that the buffer stores, bodies hold sdg ops in tensor form (no domain, no index) whose
+free names are iterators or bounds.
 
 ```mlir
 loop.program @rnn dims(t: T) {

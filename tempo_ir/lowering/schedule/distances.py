@@ -54,7 +54,8 @@ class Distances:
 
     def of(self, relation: Relation, dim: str, fixed: Fixed = ()) -> Distance | None:
         """
-        The distance along a dim that consumer and producer share, where the `fixed` ones hold; None where nothing is read.
+        The distance along a dim that consumer and producer share, where the `fixed` ones hold; None where nothing is
+        read.
 
         A constant distance is read off the index, whether or not anything is read.
         """

@@ -19,19 +19,19 @@ def schedule_program(program: ProgramOp, max_candidates: int = 4) -> LoopProgram
     """
     The loop program of an sdg program, which is left as it is.
 
-    Raises PassFailedException where the program has no order, with the shortest cycle.
+    Raises ScheduleError where the program has no order, with the shortest cycle.
     """
-    statements, order = ordered(Statements.of(program))
+    statements, order = ordered(Statements.of(program), Choices())
     emitted = loop_program(statements, loop_nest(statements.graph, order))
     check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory))
     return emitted.program
 
 
-def ordered(statements: Statements, choices: Choices = Choices()) -> tuple[Statements, list[Node]]:
+def ordered(statements: Statements, choices: Choices) -> tuple[Statements, list[Node]]:
     """
     An order of the statements: over named dims; else with merges split by case; else with the help of isl.
 
-    Returns the statements as they were split, too. Raises PassFailedException where there is no order.
+    Returns the statements as they were split, too. Raises ScheduleError where there is no order.
     """
     distances = Distances(statements.program.space)
     while True:

@@ -19,10 +19,10 @@ from tempo_ir.dialects.loop import (
     ParameterOp,
     ProgramOp,
 )
-from tempo_ir.dialects.sdg import SdgOp, TokenType
 from tempo_ir.dialects.sdg import InputOp as SdgInputOp
 from tempo_ir.dialects.sdg import OutputOp as SdgOutputOp
 from tempo_ir.dialects.sdg import ParameterOp as SdgParameterOp
+from tempo_ir.dialects.sdg import SdgOp, TokenType
 from tempo_ir.dialects.types import as_tensor
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import Expr, free_symbols

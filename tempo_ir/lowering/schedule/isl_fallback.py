@@ -2,8 +2,8 @@
 """
 isl's own scheduler for one component that no loop over a named dim orders: it finds skewed loops (wavefronts).
 
-It runs in a process of its own with a time limit, since it is exponential in the worst case and cannot be interrupted. Run
-as a program, this file reads the constraints from standard input and prints the schedule.
+It runs in a process of its own with a time limit, since it is exponential in the worst case and cannot be interrupted.
+Run as a program, this file reads the constraints from standard input and prints the schedule.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NO_SCHEDULE = 3
 """The exit status that says that isl found none."""
 
 
-def order_by_isl(graph: Graph, component: Sequence[int], edges: Sequence[Edge]) -> list[Node] | None:
+def order_by_isl(graph: Graph, component: Sequence[int], edges: Sequence[Edge]) -> Sequence[Node] | None:
     """The order of a component inside the loops round it; None where isl finds none in time."""
     domains = {number: domain_set(graph.space, graph.statements[number].domain, f"S{number}") for number in component}
     question = {
@@ -85,7 +85,7 @@ def _validity(graph: Graph, edge: Edge) -> Map:
     return reads.reverse()
 
 
-def _nodes(place: ScheduleNode, numbers: Sequence[int], graph: Graph) -> list[Node]:
+def _nodes(place: ScheduleNode, numbers: Sequence[int], graph: Graph) -> Sequence[Node]:
     """The order below a node of isl's tree for the statements that reach it."""
     kind = place.get_type()
     if kind in (schedule_node_type.sequence, schedule_node_type.set):

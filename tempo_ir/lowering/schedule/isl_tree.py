@@ -1,19 +1,20 @@
 # pyright: basic
 """
-Loops and guards for an order, from isl: the order becomes a schedule tree, isl's code generator makes an AST of the tree.
+Loops and guards for an order, from isl: the order becomes a schedule tree, isl's code generator makes an AST of the
+tree.
 
-Neighbouring leaves with equal domains and shifts are one isl statement (a *group*), so that isl sees a handful of statements
-however many ops a program has. Each loop of the order is a band under a mark that names it; a loop downwards is a band of
-the negated dim, and its iterator is negated back.
+Neighbouring leaves with equal domains and shifts are one isl statement (a *group*), so that isl sees a handful of
+statements however many ops a program has. Each loop of the order is a band under a mark that names it; a loop
+downwards is a band of the negated dim, and its iterator is negated back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tempo_ir.index.domain import Space
-from tempo_ir.index.expr import Cond, Const, Expr, Index, Sym, compare, conj, disj, maximum, minimum
+from tempo_ir.index.expr import Cond, Const, Expr, Index, Relation, Sym, compare, conj, disj, maximum, minimum
 from tempo_ir.index.isl import (
     DIM,
     AstBuild,
@@ -40,8 +41,6 @@ from tempo_ir.lowering.schedule.conditions import solved
 from tempo_ir.lowering.schedule.graph import Graph
 from tempo_ir.lowering.schedule.nest import Call, For, If, Nest, NestNode
 from tempo_ir.lowering.schedule.order import Leaf, Loop, Node, Wave, statements
-
-OPERATION = ast_expr_op_type
 
 
 def loop_nest(graph: Graph, order: Sequence[Node]) -> Nest:
@@ -135,12 +134,15 @@ class _TreeBuilder:
 
     def _band(self, loop: Loop | Wave) -> MultiUnionPwAff:
         """The iteration of each group's points: `[{ G0[t] -> [(t)]; G1[t] -> [(t + 3)] }]`."""
-        whole: UnionPwAff | None = None
-        for group in statements(loop.body):
-            function = pw_aff(self._space, self._domains[group].dims, loop.iteration(group))
-            part = UnionPwAff.from_pw_aff(function.set_tuple_id(DIM.in_, Id.read_from_str(context(), f"G{group}")))
-            whole = part if whole is None else whole.union_add(part)
+        groups = statements(loop.body)
+        whole = self._iteration(loop, next(groups))
+        for group in groups:
+            whole = whole.union_add(self._iteration(loop, group))
         return MultiUnionPwAff.from_union_pw_aff(whole)
+
+    def _iteration(self, loop: Loop | Wave, group: int) -> UnionPwAff:
+        function = pw_aff(self._space, self._domains[group].dims, loop.iteration(group))
+        return UnionPwAff.from_pw_aff(function.set_tuple_id(DIM.in_, Id.read_from_str(context(), f"G{group}")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +163,17 @@ class _AstReader:
 
     def read(self, node: AstNode, scope: _Scope) -> tuple[NestNode, ...]:
         """The nest of an AST node, which may be a block of several."""
-        kind = node.get_type()
-        if kind == ast_node_type.block:
+        kind = ast_node_type(node.get_type()).name
+        if kind == "block":
             children = node.block_get_children()
             nodes = (children.get_at(number) for number in range(children.n_ast_node()))
             return tuple(inner for child in nodes for inner in self.read(child, scope))
-        if kind == ast_node_type.mark:
+        if kind == "mark":
             marked = self.loops[int(node.mark_get_id().get_name()[1:])]
             return self.read(node.mark_get_node(), _Scope(scope.names, scope.iterators, marked))
-        if kind == ast_node_type.for_:
+        if kind == "for_":
             return self._for(node, scope)
-        if kind == ast_node_type.if_:
+        if kind == "if_":
             otherwise = self.read(node.if_get_else_node(), scope) if node.if_has_else_node() else ()
             condition = solved(self._cond(node.if_get_cond(), scope.names), scope.iterators)
             return (If(condition, self.read(node.if_get_then_node(), scope), otherwise),)
@@ -186,11 +188,11 @@ class _AstReader:
             return self.read(node.for_get_body(), _Scope({**scope.names, counter: first}, scope.iterators))
         condition = node.for_get_cond()
         end = self._expr(condition.get_op_arg(1), scope.names)
-        if condition.get_op_type() == OPERATION.le:
+        if _operation(condition) == "le":
             end = end + 1
-        named = isinstance(scope.loop, Loop)
-        iterator = self._fresh(scope.loop.dim if named else "wave", scope.iterators)
-        down = named and scope.loop.direction == -1
+        named = scope.loop if isinstance(scope.loop, Loop) else None
+        iterator = self._fresh("wave" if named is None else named.dim, scope.iterators)
+        down = named is not None and named.direction == -1
         value = -Sym(iterator) if down else Sym(iterator)
         body = self.read(node.for_get_body(), _Scope({**scope.names, counter: value}, (*scope.iterators, iterator)))
         step = node.for_get_inc().get_val().to_python()
@@ -206,11 +208,11 @@ class _AstReader:
         return candidate
 
     def _cond(self, expression: AstExpr, names: Mapping[str, Expr]) -> Cond:
-        operation = expression.get_op_type()
+        operation = _operation(expression)
         arguments = [expression.get_op_arg(n) for n in range(expression.get_op_n_arg())]
-        if operation in (OPERATION.and_, OPERATION.and_then):
+        if operation in ("and_", "and_then"):
             return conj(*(self._cond(argument, names) for argument in arguments))
-        if operation in (OPERATION.or_, OPERATION.or_else):
+        if operation in ("or_", "or_else"):
             return disj(*(self._cond(argument, names) for argument in arguments))
         left, right = (self._expr(argument, names) for argument in arguments)
         return compare(_RELATIONS[operation], left, right)
@@ -222,22 +224,26 @@ class _AstReader:
             return names[name] if name in names else decode(name)
         if kind == ast_expr_type.int:
             return Const(expression.get_val().to_python())
-        operation = expression.get_op_type()
         arguments = [self._expr(expression.get_op_arg(n), names) for n in range(expression.get_op_n_arg())]
-        return _EXPRESSIONS[operation](*arguments)
+        return _EXPRESSIONS[_operation(expression)](*arguments)
 
 
-_RELATIONS = {OPERATION.eq: "=", OPERATION.le: "<=", OPERATION.lt: "<", OPERATION.ge: ">=", OPERATION.gt: ">"}
-_EXPRESSIONS = {
-    OPERATION.add: lambda left, right: left + right,
-    OPERATION.sub: lambda left, right: left - right,
-    OPERATION.mul: lambda left, right: left * right,
-    OPERATION.minus: lambda value: -value,
-    OPERATION.div: lambda left, right: left // right,
-    OPERATION.fdiv_q: lambda left, right: left // right,
-    OPERATION.pdiv_q: lambda left, right: left // right,
-    OPERATION.pdiv_r: lambda left, right: left % right,
-    OPERATION.zdiv_r: lambda left, right: left % right,
-    OPERATION.min: minimum,
-    OPERATION.max: maximum,
+_RELATIONS: Mapping[str, Relation] = {"eq": "=", "le": "<=", "lt": "<", "ge": ">=", "gt": ">"}
+_EXPRESSIONS: Mapping[str, Callable[..., Expr]] = {
+    "add": lambda left, right: left + right,
+    "sub": lambda left, right: left - right,
+    "mul": lambda left, right: left * right,
+    "minus": lambda value: -value,
+    "div": lambda left, right: left // right,
+    "fdiv_q": lambda left, right: left // right,
+    "pdiv_q": lambda left, right: left // right,
+    "pdiv_r": lambda left, right: left % right,
+    "zdiv_r": lambda left, right: left % right,
+    "min": minimum,
+    "max": maximum,
 }
+
+
+def _operation(expression: AstExpr) -> str:
+    """The name of isl's operation, as in `and_then`."""
+    return ast_expr_op_type(expression.get_op_type()).name

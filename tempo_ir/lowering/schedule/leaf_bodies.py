@@ -51,8 +51,8 @@ COPIES = (MergeOp, OutputOp, StopGradientOp)
 @dataclass(frozen=True, slots=True)
 class LeafBuilder:
     """
-    Makes the leaves of sdg ops. `buffers` holds the memory of every value, `copies` that of every output that copies one;
-    `origins` remembers the op of each leaf.
+    Makes the leaves of sdg ops. `buffers` holds the memory of every value, `copies` that of every output that copies
+    one; `origins` remembers the op of each leaf.
     """
 
     buffers: Mapping[SSAValue, SSAValue]

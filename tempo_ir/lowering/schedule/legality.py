@@ -2,15 +2,16 @@
 """
 Proof that a loop program computes an sdg program: on every compile, with no code in common with the scheduler.
 
-It is given the two programs and the claim which op each leaf computes, and reads iteration domains and order back from the
-loop ops. It proves, for all sizes that the program admits:
+It is given the two programs and the claim which op each leaf computes, and reads iteration domains and order back from
+the loop ops. It proves, for all sizes that the program admits:
 
 - each leaf reads and writes what its op does at the point that it states, of a merge the first case that holds there;
 - each point of each op's domain runs exactly once;
 - each point that an op reads has run before.
 
-Questions are asked once per pattern of loops, point and index, so that the equal layers of a network cost one question.
-Translation validation after Pnueli, Siegel and Singerman (1998); lexicographic order of instances as in Feautrier (1992).
+Questions are asked once per pattern of loops, point and index, so that the equal layers of a network cost one
+question. Translation validation after Pnueli, Siegel and Singerman (1998); lexicographic order of instances as in
+Feautrier (1992).
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from tempo_ir.dialects.sdg import (
     op_text,
 )
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import TRUE, Cond, Expr, Index, Slice, Sym, compare, conj, negate, substitute
+from tempo_ir.index.expr import TRUE, Cond, Const, Expr, Index, Slice, Sym, compare, conj, negate, substitute
 from tempo_ir.index.isl import (
     Map,
     Set,
@@ -164,7 +165,7 @@ def _must_run(op: SdgOp, claim: Claim) -> bool:
     if isinstance(op, OutputOp):
         value = op.accesses[0].value
         return claim.memory.get(value) is None or op.key.data not in _output_keys(claim.memory[value])
-    if isinstance(op, SOURCES) or isinstance(op, MergeOp) and isinstance(op.result.type, TokenType):
+    if isinstance(op, SOURCES) or (isinstance(op, MergeOp) and isinstance(op.result.type, TokenType)):
         return False
     return not isinstance(op, FORMULAS) or op.results[0] in claim.memory
 
@@ -227,9 +228,14 @@ def _steps(op: SdgOp) -> Iterator[tuple[Access, Step]]:
 
 
 def _is_formula(access: Access, reader: SdgOp) -> bool:
-    """Whether a reader computes what it reads itself."""
-    slices = any(isinstance(entry, Slice) for entry in access.index)
-    return isinstance(access.value.owner, FORMULAS) and not slices and not isinstance(reader, HostOp)
+    """Whether a reader computes what it reads itself: a formula at a constant distance from its own point."""
+    formula = access.value.owner
+    if not isinstance(formula, FORMULAS) or isinstance(reader, HostOp):
+        return False
+    for dim, entry in zip(formula.domain.dims, access.index, strict=True):
+        if isinstance(entry, Slice) or not isinstance(entry - Sym(dim), Const):
+            return False
+    return True
 
 
 @dataclass
@@ -358,12 +364,11 @@ class _Checker:
     def reads(self, steps: tuple[Step, ...]) -> Map:
         """From each point of a consumer to the points that it reads, through all steps."""
         if steps not in self.maps:
-            whole: Map | None = None
+            whole = domain_set(self.space, steps[0].consumer).identity()
             for step in steps:
                 inside = Domain(step.consumer.dims, step.consumer.ranges, conj(step.consumer.where, step.guard))
                 read = access_map(self.space, inside, step.index, step.producer)
-                read = read.intersect_range(domain_set(self.space, step.producer))
-                whole = read if whole is None else whole.apply_range(read)
+                whole = whole.apply_range(read.intersect_range(domain_set(self.space, step.producer)))
             self.maps[steps] = whole
         return self.maps[steps]
 
@@ -395,15 +400,17 @@ def _same_formula(access: Access, leaf: AccessOperation, bindings: Mapping[str, 
     formula = access.value.owner
     if not isinstance(formula, FORMULAS):
         return True
-    body = leaf.regions[0].block.first_op
-    if type(body) is not type(formula):
-        return False
-    if isinstance(formula, ConstantOp):
-        return body.value == formula.value
-    here = dict(zip(formula.domain.dims, substitute(access.index, bindings), strict=True))
-    if isinstance(formula, IndexOp):
-        return body.expression == substitute(formula.expression, here)
-    return body.range == substitute(formula.range, here)
+    entries = zip(formula.domain.dims, substitute(access.index, bindings), strict=True)
+    here = {dim: entry for dim, entry in entries if not isinstance(entry, Slice)}
+    match formula, leaf.regions[0].block.first_op:
+        case ConstantOp(), ConstantOp() as body:
+            return body.value == formula.value
+        case IndexOp(), IndexOp() as body:
+            return body.expression == substitute(formula.expression, here)
+        case ArangeOp(), ArangeOp() as body:
+            return body.range == substitute(formula.range, here)
+        case _:
+            return False
 
 
 def _common(left: Sequence[ForOp], right: Sequence[ForOp]) -> int:

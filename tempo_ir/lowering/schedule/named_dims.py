@@ -1,14 +1,16 @@
 """
 The scheduler: loops over named dims, found one strongly connected component at a time.
 
-At each level every component of the statements takes a dim that all of them have, a direction, and a shift per statement
-such that no dependence goes backwards (a system of difference constraints); loops of one dim are fused where shifts allow
-it, statements sink to the loops that consume them where that keeps less, and what the loops do not carry is ordered inside
-them in the same way. Components are visited in the stable order of `components`, so that equal layers stay equal.
+At each level every component of the statements takes a dim that all of them have, a direction, and a shift per
+statement such that no dependence goes backwards (a system of difference constraints); loops of one dim are fused where
+shifts allow it, statements sink to the loops that consume them where that keeps less, and what the loops do not carry
+is ordered inside them in the same way. Components are visited in the stable order of `components`, so that equal
+layers stay equal.
 
-After Allen and Kennedy, "Automatic translation of FORTRAN programs to vector form" (1987); shifts as in Kelly and Pugh, "A
-unifying framework for iteration reordering transformations" (1995). isl's own scheduler is exponential in the residual
-connections of a transformer; this one is near linear, and finds no skewed loops, which are left to isl (`fallback`).
+After Allen and Kennedy, "Automatic translation of FORTRAN programs to vector form" (1987); shifts as in Kelly and
+Pugh, "A unifying framework for iteration reordering transformations" (1995). isl's own scheduler is exponential in the
+residual connections of a transformer; this one is near linear, and finds no skewed loops, which are left to isl
+(`fallback`).
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ class Choices:
 
 
 class UnorderedError(Exception):
-    """No dim and direction orders the statements of a component; `statements` and `dependences` are what is left of it."""
+    """
+    No dim and direction orders the statements of a component; `statements` and `dependences` are what is left of
+    it.
+    """
 
     def __init__(self, statements: Sequence[int], dependences: Sequence[Dependence]):
         super().__init__(f"no loop over a named dim orders statements {list(statements)}")
@@ -74,7 +79,7 @@ class Cluster:
     nodes: Sequence[Node] = ()
 
 
-LastResort: TypeAlias = Callable[[Graph, Sequence[int], Sequence[Edge]], "list[Node] | None"]
+LastResort: TypeAlias = Callable[[Graph, Sequence[int], Sequence[Edge]], "Sequence[Node] | None"]
 """Another way to order a component inside the loops round it, or None."""
 
 
@@ -121,11 +126,10 @@ class _Scheduler:
         if not common and not edges:
             return Cluster(None, component)
         for dim in common:
-            forms = {
-                direction: shifts
-                for direction in DIRECTIONS
-                if (shifts := self.shifts(component, edges, dim, direction)) is not None
-            }
+            forms: dict[Direction, dict[int, int]] = {}
+            for direction in DIRECTIONS:
+                if (shifts := self.shifts(component, edges, dim, direction)) is not None:
+                    forms[direction] = shifts
             if forms:
                 return Cluster(dim, component, forms)
         nodes = self.last_resort(self.graph, component, edges) if self.last_resort is not None else None

@@ -1,10 +1,10 @@
 """
 From an sdg program to the scheduler's graph: a statement per op that works, a dependence per read.
 
-No statement: inputs and parameters (their memory is there from the start), host objects, and constants, indices and ranges,
-which each reader computes in its own leaf, unless one reads them through a slice or hands them to a host call. An output
-of a value at its own points is no statement either: the value is computed into the output's memory. A merge of tokens is
-a statement without work: it stands for the order of host calls.
+No statement: inputs and parameters (their memory is there from the start), host objects, and constants, indices and
+ranges, which each reader computes in its own leaf, unless one reads them through a slice or hands them to a host call.
+An output of a value at its own points is no statement either: the value is computed into the output's memory. A merge
+of tokens is a statement without work: it stands for the order of host calls.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FixedBitwidthType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.sdg import (
@@ -35,7 +35,7 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index.domain import Domain
-from tempo_ir.index.expr import FALSE, TRUE, Cond, Slice, Sym, conj, disj, negate
+from tempo_ir.index.expr import FALSE, TRUE, Cond, Const, Slice, Sym, conj, disj, negate
 from tempo_ir.lowering.schedule.graph import Dependence, Graph, Relation, Statement
 
 Source = InputOp | ParameterOp | HostStateOp
@@ -80,12 +80,12 @@ class Statements:
         """
         Read a program.
 
-        Raises PassFailedException for a gradient that no pass has expanded.
+        Raises ScheduleError for a gradient that no pass has expanded.
         """
         ops = [op for op in program.body.block.ops if isinstance(op, SdgOp)]
         for op in ops:
             if isinstance(op, GradOp):
-                raise failure(f"{op_text(op)} is not expanded: run sdg-autodiff before sdg-schedule", op)
+                raise ScheduleError(f"{op_text(op)} is not expanded: run sdg-autodiff before sdg-schedule", op)
         in_place = _in_place(ops)
         works = [Work(op) for op in ops if _works(op, in_place)]
         return Statements(program, _graph(program, works), works, in_place)
@@ -125,12 +125,12 @@ class Statements:
         return not all(_happens(self.program, Relation(read.consumer, part, read.index, read.guard)) for part in parts)
 
 
-def failure(message: str, op: SdgOp | None) -> PassFailedException:
-    """An error of scheduling, at the user's line of an op."""
-    error = PassFailedException(message)
-    if op is not None:
-        error.op = op  # pyright: ignore[reportAttributeAccessIssue]
-    return error
+class ScheduleError(PassFailedException):
+    """A program that has no order; `op` is where to show the user's line."""
+
+    def __init__(self, message: str, op: Operation):
+        super().__init__(message)
+        self.op = op
 
 
 def guarded_accesses(op: SdgOp) -> Iterator[tuple[Access, Cond]]:
@@ -146,10 +146,17 @@ def guarded_accesses(op: SdgOp) -> Iterator[tuple[Access, Cond]]:
 
 
 def is_inline(access: Access, reader: SdgOp) -> bool:
-    """Whether a read is computed by its reader: of a formula at a point, by an op that is no host call."""
-    if not isinstance(access.value.owner, Formula) or isinstance(reader, HostOp):
+    """
+    Whether a read is computed by its reader: of a formula at or near its own point, by an op that is no host call.
+
+    A formula read elsewhere (`%index[T - 1 - t]`) keeps a leaf of its own: dims as data count on from where a call
+    resumes, which the expression of another point would not.
+    """
+    formula = access.value.owner
+    if not isinstance(formula, Formula) or isinstance(reader, HostOp):
         return False
-    return not any(isinstance(entry, Slice) for entry in access.index)
+    entries = zip(formula.domain.dims, access.index, strict=True)
+    return all(not isinstance(entry, Slice) and isinstance(entry - Sym(dim), Const) for dim, entry in entries)
 
 
 def value_bytes(value: SSAValue) -> int:
