@@ -17,4 +17,7 @@ def get_all_passes() -> dict[str, PassFactory]:
     """Every pass of this package by name, in alphabetical order. The lowerings are passes too: `tempo_ir.lowering`."""
     return {
         "sdg-autodiff": lazy("tempo_ir.passes.sdg_autodiff:SdgAutodiffPass"),
+        "sdg-cse": lazy("tempo_ir.passes.sdg_cse:SdgCsePass"),
+        "sdg-dce": lazy("tempo_ir.passes.sdg_dce:SdgDcePass"),
+        "sdg-fold-constants": lazy("tempo_ir.passes.sdg_fold_constants:SdgFoldConstantsPass"),
     }

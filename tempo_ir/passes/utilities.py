@@ -67,27 +67,34 @@ def replace_with_access(op: SdgOp, access: Access, rewriter: PatternRewriter | N
 def replace_proved(op: SdgOp, access: Access, rewriter: PatternRewriter | None = None) -> bool:
     """`replace_with_access` where the caller knows that the read stays inside the domain of its source."""
     result = op.results[0]
-    if access.value is result or access.type != result.type:
+    if access.value is result or access.type != result.type or not is_readable(op, access.index):
         return False
-    plan: list[tuple[AccessOp, int, Index]] = []
-    for use in result.uses:
+    users = dict.fromkeys(use.operation for use in result.uses)
+    for use in list(result.uses):
         user = use.operation
-        if user is op or not isinstance(user, AccessOp):
-            return False
-        composed = compose(access.index, op.domain.dims, user.accesses[use.index].index)
-        if composed is None:
-            return False
-        plan.append((user, use.index, composed))
-    for user, number, index in plan:
-        user.with_access(number, access.value, index)
+        if isinstance(user, AccessOp):
+            index = compose(access.index, op.domain.dims, user.accesses[use.index].index)
+            assert index is not None
+            user.with_access(use.index, access.value, index)
     if access.value.name_hint is None:
         access.value.name_hint = result.name_hint
     if rewriter is None:
         erase([op])
         return True
-    for user, _, _ in plan:
+    for user in users:
         rewriter.notify_op_modified(user)
     rewriter.erase(op)
+    return True
+
+
+def is_readable(op: SdgOp, index: Index) -> bool:
+    """Whether every use of the result of `op`, none of them its own, can read through an index over its dims."""
+    for use in op.results[0].uses:
+        user = use.operation
+        if user is op or not isinstance(user, AccessOp):
+            return False
+        if compose(index, op.domain.dims, user.accesses[use.index].index) is None:
+            return False
     return True
 
 

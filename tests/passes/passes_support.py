@@ -55,10 +55,10 @@ def draw(program: ProgramOp, bounds: Mapping[str, int], seed: int = 0) -> dict[s
         if not isinstance(op, InputOp | ParameterOp):
             continue
         leading = [evaluate(program.space.bound(dim), bounds) for dim in op.domain.dims]
-        static = [extent if isinstance(extent, int) else evaluate(extent, bounds) for extent in shape_of(op.result.type)]
-        arrays[op.key.data] = generator.uniform(0.5, 1.5, size=(*leading, *static)) * np.where(
-            generator.random((*leading, *static)) < 0.5, -1.0, 1.0
-        )
+        own = [extent if isinstance(extent, int) else evaluate(extent, bounds) for extent in shape_of(op.result.type)]
+        shape = (*leading, *own)
+        sign = np.where(generator.random(shape) < 0.5, -1.0, 1.0)
+        arrays[op.key.data] = generator.uniform(0.5, 1.5, size=shape) * sign
     return arrays
 
 
@@ -78,12 +78,13 @@ def check_unchanged(
         assert want.keys() == have.keys()
         for key in want:
             tolerance = 0.0 if exact else 1e-12
-            np.testing.assert_allclose(have[key], want[key], rtol=tolerance, atol=tolerance, err_msg=f"{key} at {point}")
+            where = f"{key} at {point}"
+            np.testing.assert_allclose(have[key], want[key], rtol=tolerance, atol=tolerance, err_msg=where)
     return changed
 
 
 def check_gradients(text: str, bounds: Mapping[str, int], arrays: Mapping[str, np.ndarray] | None = None) -> None:
-    """Every output "d<key>" is the gradient of the sum of output "loss" by input <key>: central differences, to 1e-6."""
+    """Every output "d<key>" is the gradient of the sum of output "loss" by input <key>, by central differences."""
     module = apply(parse(text), "sdg-autodiff")
     assert not any(isinstance(op, GradOp) for op in module.walk())
     arrays = dict(draw(program_of(module), bounds) if arrays is None else arrays)

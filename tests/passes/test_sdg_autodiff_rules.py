@@ -77,7 +77,8 @@ def test_binary_broadcasts_the_left(name):
         "%y = sdg.div %x[t], %x[t] in (t) : ({X}, {X}) -> {X}",
         "%c = sdg.lt %x[t], %z in (t) : ({X}, tensor<4xf64>) -> tensor<3x4xi1>\n"
         "%y = sdg.select %c[t], %x[t], %z in (t) : (tensor<3x4xi1>, {X}, tensor<4xf64>) -> {X}",
-        "%s = sdg.softmax %x[t] axis 1 in (t) : ({X}) -> {X}\n%y = sdg.mul %s[t], %z in (t) : ({X}, tensor<4xf64>) -> {X}",
+        "%s = sdg.softmax %x[t] axis 1 in (t) : ({X}) -> {X}\n"
+        "%y = sdg.mul %s[t], %z in (t) : ({X}, tensor<4xf64>) -> {X}",
         "%y = sdg.cumsum %x[t] axis 0 in (t) : ({X}) -> {X}",
         "%y = sdg.cumsum %x[t] axis 1 reverse in (t) : ({X}) -> {X}",
         "%y = sdg.cumprod %x[t] axis 0 in (t) : ({X}) -> {X}",

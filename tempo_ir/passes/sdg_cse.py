@@ -1,0 +1,147 @@
+"""sdg-cse: equal computations are done once, isomorphic recurrences included.
+
+Before:
+
+    %a = sdg.exp %x[t] in (t) : (!v) -> !v
+    %b = sdg.exp %x[t] in (t) : (!v) -> !v
+    %s = sdg.merge {t = 0 : %zero, t > 0 : %g[t - 1]} in (t) : (!v, !v) -> !v
+    %g = sdg.add %s[t], %a[t] in (t) : (!v, !v) -> !v
+    %r = sdg.merge {t = 0 : %zero, t > 0 : %h[t - 1]} in (t) : (!v, !v) -> !v
+    %h = sdg.add %b[t], %r[t] in (t) : (!v, !v) -> !v
+
+After: `%a`, `%s` and `%g` stand for the others.
+
+Ops are equal if they agree in kind, properties, domain and types, and read equal values at equal indices; the operands
+of a commutative op in any order. Which ops are equal is found by refining a partition (Hopcroft 1971; Alpern, Wegman
+and Zadeck 1988): all ops that look alike start together and are told apart only by operands that were, so that cycles
+that cannot be told apart are one.
+
+It does not merge host objects and calls, random ops of different ids, and what a gradient is taken by, since the
+gradient counts the uses of that value alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import Commutative
+
+from tempo_ir.dialects.sdg import AccessOp, GradOp, HostOp, HostStateOp, OutputOp
+from tempo_ir.passes.remarks import count
+from tempo_ir.passes.utilities import erase, programs
+
+
+@dataclass
+class Partition:
+    """Ops by class; classes are split until equal class means equal key."""
+
+    ops: list[Operation]
+    class_of: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    members: dict[int, list[Operation]] = field(default_factory=dict[int, list[Operation]])
+
+    def refine(self) -> None:
+        """Split classes by what their members read, until nothing changes."""
+        numbers: dict[Hashable, int] = {}
+        for op in self.ops:
+            number = numbers.setdefault(own_key(op), len(numbers))
+            self.class_of[op] = number
+            self.members.setdefault(number, []).append(op)
+        suspects: dict[int, None] = dict.fromkeys(self.members)
+        while suspects:
+            number = next(iter(suspects))
+            del suspects[number]
+            for user in self._users(self._split(number)):
+                if user in self.class_of:
+                    suspects[self.class_of[user]] = None
+
+    def _split(self, number: int) -> list[Operation]:
+        """Split one class by the keys of its members; those that left it. The largest part keeps the number."""
+        if len(self.members[number]) == 1:
+            return []
+        parts: dict[Hashable, list[Operation]] = {}
+        for op in self.members[number]:
+            parts.setdefault(self._key(op), []).append(op)
+        if len(parts) == 1:
+            return []
+        largest = max(parts.values(), key=len)
+        moved: list[Operation] = []
+        for part in parts.values():
+            if part is largest:
+                self.members[number] = part
+                continue
+            fresh = len(self.members)
+            self.members[fresh] = part
+            self.class_of.update(dict.fromkeys(part, fresh))
+            moved += part
+        return moved
+
+    def _key(self, op: Operation) -> Hashable:
+        """What an op reads, by class."""
+        indices: tuple[Attribute | None, ...] = (None,) * len(op.operands)
+        if isinstance(op, AccessOp):
+            indices = op.indices.data
+        reads = [(*self._value(value), index) for value, index in zip(op.operands, indices, strict=True)]
+        if op.has_trait(Commutative):
+            reads.sort(key=lambda read: (read[0], read[1], str(read[2])))
+        return tuple(reads)
+
+    def _value(self, value: SSAValue) -> tuple[int, int]:
+        if isinstance(value, OpResult) and value.op in self.class_of:
+            return self.class_of[value.op], value.index
+        return -1, id(value)
+
+    @staticmethod
+    def _users(ops: Iterable[Operation]) -> list[Operation]:
+        return [use.operation for op in ops for result in op.results for use in result.uses]
+
+
+def own_key(op: Operation) -> Hashable:
+    """What an op says apart from what it reads; ops that must stay apart say who they are."""
+    properties: Mapping[str, Attribute] = op.properties
+    said = frozenset((name, value) for name, value in properties.items() if name != "indices")
+    types = tuple(result.type for result in op.results)
+    return (op.name, said, frozenset(op.attributes.items()), types, id(op) if is_unique(op) else None)
+
+
+def is_unique(op: Operation) -> bool:
+    """Whether an op stands for itself alone."""
+    if isinstance(op, HostOp | HostStateOp | OutputOp) or op.regions:
+        return True
+    return any(isinstance(use.operation, GradOp) and use.index == 1 for result in op.results for use in result.uses)
+
+
+def congruence_classes(ops: Iterable[Operation]) -> list[list[Operation]]:
+    """The classes of equal ops, members in the order given."""
+    partition = Partition(list(ops))
+    partition.refine()
+    return list(partition.members.values())
+
+
+@dataclass(frozen=True)
+class SdgCsePass(ModulePass):
+    """Do equal computations once."""
+
+    name = "sdg-cse"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for program in programs(op):
+            duplicates: list[Operation] = []
+            for kept, *others in congruence_classes(program.body.block.ops):
+                for other in others:
+                    merge(other, kept)
+                duplicates += others
+            erase(duplicates)
+            count(self, "merged", len(duplicates))
+
+
+def merge(duplicate: Operation, kept: Operation) -> None:
+    """Use the results of `kept` for those of an equal op, names included where it has none."""
+    for old, new in zip(duplicate.results, kept.results, strict=True):
+        if new.name_hint is None:
+            new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
