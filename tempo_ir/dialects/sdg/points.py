@@ -57,10 +57,12 @@ class Analysis:
         self.reads = reads_of(self.ops)
         self.needed: dict[SdgOp, Needed] = {}
         self._given: dict[tuple[int, tuple[str, ...]], Domain] = {}
+        self._sets: dict[Domain, isl.Set] = {}
         self._interned: dict[str, isl.Set] = {}
         self._images: dict[tuple[int, Domain, Index | None, Domain], isl.Set | None] = {}
         self._unions: dict[tuple[int, int], isl.Set] = {}
-        self._domains: dict[tuple[int, tuple[str, ...]], Domain | None] = {}
+        self._domains: dict[tuple[int, Domain], Domain | None] = {}
+        self._relaxed: dict[tuple[int, Domain], Domain | None] = {}
         for component in strongly_connected(self.ops, self._readers):
             self._visit(component)
 
@@ -177,10 +179,13 @@ class Analysis:
         return None if image.is_empty() else self._intern(image)
 
     def _full(self, op: SdgOp) -> isl.Set:
-        try:
-            return self._intern(isl.domain_set(self.space, op.domain))
-        except IndexExpressionError as error:
-            raise OpError(str(error), op) from None
+        domain = op.domain
+        if domain not in self._sets:
+            try:
+                self._sets[domain] = self._intern(isl.domain_set(self.space, domain))
+            except IndexExpressionError as error:
+                raise OpError(str(error), op) from None
+        return self._sets[domain]
 
     def _intern(self, points: isl.Set) -> isl.Set:
         """One object per set, as far as isl's normal form tells, so that equal questions are asked once."""
@@ -227,22 +232,30 @@ class Analysis:
         needed, exact = self.needed.get(op), self.domain(op)
         if needed is None or exact is None or isinstance(op, HostOp) or is_plain(exact):
             return None
-        loose = needed.points.gist_params(needed.points.params()).intersect(self._full(op))
-        for points in (loose, loose.simple_hull().to_set().intersect(self._full(op))):
-            domain = self._as_domain(self._intern(points), op)
+        key = (id(needed.points), op.domain)
+        if key not in self._relaxed:
+            self._relaxed[key] = self._relax(needed.points, op)
+        return self._relaxed[key]
+
+    def _relax(self, points: isl.Set, op: SdgOp) -> Domain | None:
+        whole = self._full(op)
+        loose = points.gist_params(points.params()).intersect(whole)
+        for candidate in (loose, loose.simple_hull().to_set().intersect(whole)):
+            domain = self._as_domain(self._intern(candidate), op)
             if domain is not None and is_plain(domain):
                 return domain
         return None
 
     def _as_domain(self, points: isl.Set, op: SdgOp) -> Domain | None:
         """The shortest domain known to have exactly these points, be it the op's own; None if there is none."""
-        key = (id(points), op.domain.dims)
+        key = (id(points), op.domain)
         if key not in self._domains:
-            self._domains[key] = as_domain(points, op.domain.dims, self.space)
-        known = [self._domains[key], op.domain if points is self._full(op) else None, self._given.get(key)]
-        return min(
-            (domain for domain in known if domain is not None), key=lambda domain: len(str(domain)), default=None
-        )
+            own = op.domain if points is self._full(op) else None
+            given = self._given.get((id(points), op.domain.dims))
+            known = [as_domain(points, op.domain.dims, self.space), own, given]
+            found = [domain for domain in known if domain is not None]
+            self._domains[key] = min(found, key=lambda domain: len(str(domain)), default=None)
+        return self._domains[key]
 
 
 def is_root(op: SdgOp) -> bool:
