@@ -280,3 +280,29 @@ sdg.program @far dims(t: T) {
   // expected-error@+1 {{%y needs itself at t = 100 (T = 101)}}
   %y = sdg.merge {t = 100 : %y[t], t >= 0 : %z} in (t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
 }
+
+// -----
+
+sdg.program @two_calls dims(t: T) {
+  %env = sdg.host_state @env : !sdg.token
+  %e = sdg.merge {t = 0 : %env, t > 0 : %n[t - 1]} in (t) : (!sdg.token, !sdg.token) -> !sdg.token
+  // expected-error@+1 {{%e is also consumed by}}
+  %n = sdg.host @env::@step() after %e[t] in (t) : (!sdg.token) -> (!sdg.token)
+  %m = sdg.host @env::@show() after %e[t] in (t) : (!sdg.token) -> (!sdg.token)
+}
+
+// -----
+
+sdg.program @many_calls dims(t: T) {
+  %env = sdg.host_state @env : !sdg.token
+  // expected-error@+1 {{%env is consumed at several points by one op}}
+  %n = sdg.host @env::@step() after %env in (t) : (!sdg.token) -> (!sdg.token)
+}
+
+// -----
+
+sdg.program @other_object dims(t: T) {
+  %env = sdg.host_state @env : !sdg.token
+  // expected-error@+1 {{a call of @log waits for the token %env of @env}}
+  %n = sdg.host @log::@show() after %env : (!sdg.token) -> (!sdg.token)
+}

@@ -180,16 +180,21 @@ class Dims(CustomDirective):
 
 @irdl_custom_directive
 class EntryOf(CustomDirective):
-    """An index expression or a range: `t + 1`, `0:t + 1`."""
+    """An index expression or a range: `t + 1`, `[0:t + 1]`. The brackets end the range before the `:` of the type."""
 
     entry: AttributeVariable
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
+        if parser.parse_optional_punctuation("[") is None:
+            self.entry.set(state, EntryAttr(parse_expr(parser)))
+            return
         self.entry.set(state, EntryAttr(parse_entry(parser)))
+        parser.parse_punctuation("]")
 
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         state.print_whitespace(printer)
-        printer.print_string(str(cast(Entry, _data(self.entry, op))))
+        entry = cast(Entry, _data(self.entry, op))
+        printer.print_string(f"[{entry}]" if isinstance(entry, Slice) else str(entry))
 
 
 @irdl_custom_directive

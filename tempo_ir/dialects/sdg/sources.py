@@ -224,7 +224,7 @@ class IndexOp(SdgOp):
 
 @irdl_op_definition
 class ArangeOp(SdgOp):
-    """The integers of a range, as a vector: `sdg.arange 0:t + 1 in (t) : tensor<?xi64, #sdg.size<t + 1>>`."""
+    """The integers of a range, as a vector: `sdg.arange [0:t + 1] in (t) : tensor<?xi64, #sdg.size<t + 1>>`."""
 
     name = "sdg.arange"
 
