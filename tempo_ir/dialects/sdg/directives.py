@@ -32,8 +32,8 @@ from tempo_ir.dialects.sdg.attributes import (
     parse_number,
 )
 from tempo_ir.index.domain import Domain, Space, parse_domain, parse_space
-from tempo_ir.index.expr import Entry, Index, index_text
-from tempo_ir.index.parser import parse_cond, parse_entry, parse_optional_index
+from tempo_ir.index.expr import Entry, Index, Slice, index_text
+from tempo_ir.index.parser import parse_cond, parse_entry, parse_expr, parse_optional_index
 
 NO_INDEX = IndexAttr(())
 EVERYWHERE = DomainAttr(Domain())
