@@ -18,6 +18,7 @@ TargetFactory = Callable[[], "type[Target]"]
 def get_all_passes() -> dict[str, PassFactory]:
     """Every lowering pass by name, in alphabetical order."""
     return {
+        "loop-lower-kernels": lazy("tempo_ir.lowering.kernels.loop_lower_kernels:LoopLowerKernelsPass"),
         "sdg-schedule": lazy("tempo_ir.lowering.schedule.sdg_schedule:SdgSchedulePass"),
     }
 

@@ -150,8 +150,9 @@ def pointer_names(buffers: Sequence[SSAValue]) -> dict[SSAValue, str]:
 
 
 def kernel_name(leaf: BodyOperation) -> str:
-    """A name that says what the kernel does: `contract_add_tanh`."""
+    """A name that says what the kernel does, and is no function of the C library: `contract_add_tanh`, `exp_kernel`."""
     words = dict.fromkeys(
         op.name.split(".")[1] for op in leaf.body.block.ops if not isinstance(op, (YieldOp, sdg.ConstantOp))
     )
-    return "_".join(list(words)[:6]) or "copy"
+    names = list(words)[:6] or ["copy"]
+    return "_".join(names) if len(names) > 1 else f"{names[0]}_kernel"

@@ -2,7 +2,7 @@
 
     i32 @host(void** buffers, i64* scalars, i32 (**callbacks)(i64* symbols))
 
-- `buffers` holds the address of each buffer of the program, in order; `scalars` the bounds, then the seed and where each
+- `buffers` holds the address of each buffer of the program, in order, and last that of the kernels' scratch; `scalars` the bounds, then the seed and where each
   dim starts.
 - What only Python can do (host calls, leaves without a tile form, errors) is a *site*: `callbacks[1 + n]` is called with the
   values of the iterators round it. What it returns is not 0 when it raised: the program stops and returns 1.
@@ -29,6 +29,13 @@ HOST = "host"
 """The name of the native function."""
 POLL_CYCLES = 100_000_000
 """How many cycles may pass between two questions whether to go on, where there is a cycle counter: some 30 ms."""
+
+DECLARATIONS = (
+    "declare i64 @llvm.smin.i64(i64, i64)",
+    "declare i64 @llvm.smax.i64(i64, i64)",
+    "declare i64 @llvm.readcyclecounter()",
+)
+"""What the host program calls beside the kernels."""
 
 _INSTRUCTIONS: Mapping[str, str] = {"+": "add", "-": "sub", "*": "mul"}
 _COMPARISONS: Mapping[str, str] = {"<": "slt", "<=": "sle", ">": "sgt", ">=": "sge", "=": "eq", "!=": "ne"}
@@ -81,10 +88,11 @@ class _HostText:
         self.exits = 0
         for number, name in enumerate(scalar_names(program)):
             self.symbols[name] = self._loaded("i64", "%scalars", number)
+        self.scratch = self._loaded("ptr", "%buffers", len(self.buffers))
         self.pointers = {buffer: self._loaded("ptr", "%buffers", number) for number, buffer in enumerate(self.buffers)}
 
     def finished(self) -> str:
-        """The text of the function and of what it declares."""
+        """The text of the function."""
         depth = max([1, *(len(site.iterators) for site in self.sites)])
         return "\n".join(
             [
@@ -97,9 +105,6 @@ class _HostText:
                 "  ret i32 0",
                 *(["stop:", "  ret i32 1"] if self.exits else []),
                 "}",
-                "declare i64 @llvm.smin.i64(i64, i64)",
-                "declare i64 @llvm.smax.i64(i64, i64)",
-                "declare i64 @llvm.readcyclecounter()",
                 "",
             ]
         )
@@ -260,6 +265,7 @@ class _HostText:
         for extent in kernel.grid.data:
             programs = next(open_axes) if extent < 0 else str(extent)
             arguments += ["i64 0", f"i64 {programs}"]
+        arguments.append(f"ptr {self.scratch}")
         self.lines.append(f"  call void @{kernel.sym_name.data}({', '.join(arguments)})")
 
     def poll(self) -> None:

@@ -1,0 +1,163 @@
+"""One call of a program: its memory, its host objects, and what Python runs in it."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from tempo_ir.dialects import loop
+from tempo_ir.lowering.kernels.draws import SEED, start_of
+from tempo_ir.lowering.llvm.host import Site, scalar_names
+from tempo_ir.reference.calls import HostFactories, make_host
+from tempo_ir.reference.dtypes import Array
+from tempo_ir.runtime.memory import Buffer, Placement, aligned_bytes, aligned_zeros
+from tempo_ir.runtime.rows import Rows
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a call was asked for, checked."""
+
+    arrays: Mapping[str, Array]
+    bounds: Mapping[str, int]
+    seed: int
+    start: Mapping[str, int]
+    hosts: HostFactories
+
+
+@dataclass
+class Call:
+    """The memory of one call: a flat array per buffer. `outputs` are the caller's."""
+
+    program: loop.ProgramOp
+    request: Request
+    flat: dict[SSAValue, Array]
+    outputs: dict[str, Array]
+    rows: Rows
+    objects: dict[str, Any] = field(default_factory=dict[str, Any])
+    error: BaseException | None = None
+    interrupted: bool = False
+
+    @staticmethod
+    def of(
+        program: loop.ProgramOp, buffers: Sequence[Buffer], placement: Placement, arena: Array, request: Request
+    ) -> Call:
+        """Lay the buffers out: the caller's arrays where they are, outputs fresh, the others in the arena."""
+        flat: dict[SSAValue, Array] = {}
+        outputs: dict[str, Array] = {}
+        for buffer, offset in zip(buffers, placement.offsets, strict=True):
+            if buffer.owner == "output":
+                outputs[buffer.key] = aligned_zeros(buffer.shape(request.bounds), buffer.dtype)
+                flat[buffer.value] = outputs[buffer.key].reshape(-1)
+            elif buffer.owner:
+                flat[buffer.value] = contiguous(request.arrays[buffer.key]).reshape(-1)
+            else:
+                assert offset is not None
+                size = buffer.bytes(request.bounds)
+                flat[buffer.value] = arena[offset : offset + size].view(buffer.dtype)
+                if buffer.zeroed:
+                    flat[buffer.value][...] = 0
+        layouts = {buffer.value: buffer.layout for buffer in buffers}
+        return Call(program, request, flat, outputs, Rows(flat, layouts, request.seed, request.start))
+
+    def make_objects(self) -> None:
+        """Make the host objects, anew for each call."""
+        for op in self.program.body.walk():
+            if isinstance(op, loop.HostOp) and (name := op.method.root_reference.data) not in self.objects:
+                self.objects[name] = make_host(name, self.request.hosts, op)
+
+    @property
+    def scalars(self) -> list[int]:
+        """The scalars of the host program, in order."""
+        values = {**self.request.bounds, str(SEED): self.request.seed}
+        for name in self.program.space.names:
+            values[str(start_of(name))] = self.request.start.get(name, 0)
+        return [values[name] for name in scalar_names(self.program)]
+
+    def symbols(self, iterators: Sequence[str], values: Sequence[int]) -> dict[str, int]:
+        """Iterators and bounds by name."""
+        return {**self.request.bounds, **dict(zip(iterators, values, strict=True))}
+
+    def run_site(self, site: Site, values: Sequence[int]) -> int:
+        """Run an operation in Python; 1 if it raised, which is kept, or if the call is to stop."""
+        try:
+            self._run(site.op, self.symbols(site.iterators, values))
+        except BaseException as error:  # whatever the user's code raises goes through native code, to be raised after it
+            self.error = error
+        return self.ask()
+
+    def ask(self) -> int:
+        """1 if the call is to stop."""
+        return 1 if self.error is not None or self.interrupted else 0
+
+    def _run(self, op: Operation, symbols: Mapping[str, int]) -> None:
+        match op:
+            case loop.BodyOperation():
+                self.rows.run_body(op, symbols)
+            case loop.HostOp():
+                self.rows.run_host(op, self.objects[op.method.root_reference.data], symbols)
+            case loop.CheckOp():
+                raise self.rows.failure(op, symbols)
+            case _:
+                raise AssertionError(f"{op.name} is no operation that Python runs")
+
+    def finish(self) -> None:
+        """Raise what was raised in the call."""
+        if self.error is not None:
+            raise self.error
+        if self.interrupted:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def interruptible(self) -> Generator[None]:
+        """Ctrl-C during native code ends the call at the next question; other handlers of the user's stay in place."""
+        main = threading.current_thread() is threading.main_thread()
+        if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            yield
+            return
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            self.interrupted = True
+
+        signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def contiguous(array: Array) -> Array:
+    """The array in row-major order, aligned to its elements: itself if it is."""
+    return np.require(array, requirements=["C", "A"])
+
+
+class Arenas:
+    """Memory kept for the next call of the same size; calls at the same time get one each."""
+
+    def __init__(self) -> None:
+        self._free: list[Array] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def borrow(self, size: int) -> Generator[Array]:
+        """Memory of at least `size` bytes."""
+        with self._lock:
+            found = next((arena for arena in self._free if len(arena) >= size), None)
+            if found is not None:
+                self._free = [arena for arena in self._free if arena is not found]
+            else:
+                self._free = []
+        arena = aligned_bytes(size) if found is None else found
+        try:
+            yield arena
+        finally:
+            with self._lock:
+                self._free = [arena]

@@ -1,0 +1,94 @@
+"""From a program to an executable: the default pipeline, and the IR of each level on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from tempo_ir.dialects import loop, sdg
+from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.lowering import get_all_passes as lowerings
+from tempo_ir.passes import get_all_passes as passes
+from tempo_ir.runtime.errors import CompileError
+
+if TYPE_CHECKING:
+    from tempo_ir.frontend.program import Program, ProgramFunction
+
+GRAPH_PASSES = ("sdg-autodiff",)
+"""The passes on the graph, in order."""
+LOOP_PASSES = ("sdg-schedule", "loop-lower-kernels")
+"""From the graph to kernels and launches, in order."""
+TARGETS = ("cpu", "reference", "triton-interpret")
+
+
+@dataclass
+class Levels:
+    """The module at each level, and the seconds that each step took."""
+
+    sdg: ModuleOp
+    optimised: ModuleOp | None = None
+    loop: ModuleOp | None = None
+    lowered: ModuleOp | None = None
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+
+def module_of(program: Program | ProgramFunction | ModuleOp | sdg.ProgramOp) -> ModuleOp:
+    """The module of what a caller may compile: a program of the front end, or IR. Raises CompileError."""
+    if isinstance(program, ModuleOp):
+        module = program
+    elif isinstance(program, sdg.ProgramOp):
+        module = ModuleOp([program.clone()])
+    else:
+        found = getattr(program, "module", None)
+        if not isinstance(found, ModuleOp):
+            raise CompileError(
+                f"cannot compile {program!r}: a program is what a function under @tp.program returns, or a module of IR"
+            )
+        module = found
+    if sum(isinstance(op, sdg.ProgramOp) for op in module.ops) != 1:
+        raise CompileError("a module to compile holds one sdg.program")
+    return module
+
+
+def lower(module: ModuleOp, target: str) -> Levels:
+    """Run the default pipeline. Raises what the passes raise."""
+    levels = Levels(module)
+    context = Context(allow_unregistered=False)
+    work = module.clone()
+    run_passes(context, work, GRAPH_PASSES, levels.seconds)
+    levels.optimised = work.clone()
+    run_passes(context, work, LOOP_PASSES[:-1], levels.seconds)
+    levels.loop = work.clone()
+    run_passes(context, work, LOOP_PASSES[-1:], levels.seconds, {"target": target})
+    levels.lowered = work
+    return levels
+
+
+def run_passes(
+    context: Context,
+    module: ModuleOp,
+    names: Sequence[str],
+    seconds: dict[str, float],
+    options: Mapping[str, str] | None = None,
+) -> None:
+    """Run passes in order, in place, noting the seconds of each."""
+    known = {**passes(), **lowerings()}
+    for name in names:
+        start = time.perf_counter()
+        known[name]()(**(options or {})).apply(context, module)
+        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def kernels(module: ModuleOp) -> list[KernelOp]:
+    """The tile kernels of a module."""
+    return [op for op in module.ops if isinstance(op, KernelOp)]
+
+
+def launches(program: loop.ProgramOp) -> int:
+    """The places in a program that launch a kernel."""
+    return sum(isinstance(op, loop.LaunchOp) for op in program.body.walk())

@@ -1,0 +1,227 @@
+"""Executables: a compiled program as a pure function of arrays, bounds, state and seed."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from io import StringIO
+from typing import Any
+
+from tempo_ir.dialects import loop, sdg
+from tempo_ir.reference import sdg as reference
+from tempo_ir.reference.dtypes import Array
+from tempo_ir.runtime.calls import Arenas, Call, Request
+from tempo_ir.runtime.compiler import TARGETS, Levels, kernels, launches, lower, module_of, run_passes
+from tempo_ir.runtime.errors import CallError, CompileError
+from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers
+from tempo_ir.runtime.native import NativeProgram
+from tempo_ir.runtime.signature import Signature
+from tempo_ir.runtime.statistics import Statistics
+from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
+
+
+class Result(dict[str, Any]):
+    """The outputs by name; `state` holds the last value of every state, and the parameters as they were."""
+
+    state: dict[str, Any]
+
+
+def compile(program: Any, target: str = "cpu") -> Executable:
+    """Compile a program: what a function under `@tp.program` returns, or a module with one sdg.program.
+
+    `target` is "cpu", "reference" (nothing is compiled, the numpy interpreter runs) or "triton-interpret". One compile
+    serves every size. Raises CompileError where the program or the target is none, and what the passes raise.
+    """
+    if target not in TARGETS:
+        raise CompileError(f"there is no target '{target}'; use one of {', '.join(TARGETS)}")
+    if target == "reference":
+        return Interpreted(program)
+    if target == "triton-interpret":
+        raise CompileError("target 'triton-interpret' is not installed")
+    return Compiled(program)
+
+
+class Executable:
+    """A program on a target. A pure function: same arguments, same bits; it may be called from several threads at once.
+
+    `exe(x=x, T=16, state=exe.init(0), seed=0)` gives the outputs by name; `.state` of the result the states after it.
+    """
+
+    target: str
+
+    def __init__(self, program: Any):
+        self.source = program
+        self.module = module_of(program)
+        (self.graph,) = [op for op in self.module.ops if isinstance(op, sdg.ProgramOp)]
+        self.signature = Signature.of(self.graph)
+
+    def init(self, seed: int = 0) -> dict[str, Array]:
+        """The first value of every parameter and state, made from the seed. Raises CallError for IR, which has none."""
+        if not self.signature.parameters:
+            return {}
+        initial = getattr(self.source, "init", None)
+        if initial is None:
+            raise CallError("IR does not say how parameters begin: pass state={name: array}")
+        return {name: aligned_copy(array) for name, array in initial(seed).items()}
+
+    def __call__(
+        self,
+        *,
+        state: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        start: Mapping[str, int] | None = None,
+        donate: bool = False,
+        hosts: Mapping[str, Callable[[], Any]] | None = None,
+        **arguments: Any,
+    ) -> Result:
+        """Run the program.
+
+        `arguments` are inputs and bounds (bounds are read off the inputs where they can be); `state` holds the parameters,
+        by default those of `init(seed)`; `start` is what dims count on from, when a call resumes; `donate` lets the call
+        overwrite the arrays of `state`; `hosts` replaces host objects by name. Arrays are numpy's or torch's; if one is
+        a torch tensor, so are the results. Raises CallError for arguments that do not fit, ExecutionError for what has no
+        value, and what a host object raises.
+        """
+        given_state = self.init(seed) if state is None else dict(state)
+        in_torch = any_torch((*arguments.values(), *given_state.values()))
+        checked = self.signature.arguments(as_arrays(arguments), as_arrays(given_state))
+        request = Request(checked.arrays, checked.bounds, seed_of(seed), self._start(start or {}), self._hosts(hosts or {}))
+        outputs = self._run(request, donate)
+        result = Result({name: _kind(outputs[name], in_torch) for name in outputs if name not in self.signature.states})
+        result.state = {
+            name: _kind(outputs[name], in_torch) if name in outputs else given_state[name]
+            for name in self.signature.parameters
+        }
+        return result
+
+    def _start(self, start: Mapping[str, int]) -> dict[str, int]:
+        names = self.signature.space.names
+        for name, value in start.items():
+            if name not in names:
+                raise CallError(f"start: there is no dim '{name}', the program has {', '.join(names) or 'none'}")
+            if value < 0:
+                raise CallError(f"start: dim {name} cannot start at {value}")
+        return dict(start)
+
+    def _hosts(self, hosts: Mapping[str, Callable[[], Any]]) -> dict[str, Callable[[], Any]]:
+        known = {name: info.make for name, info in getattr(self.source, "hosts", {}).items()}
+        for name in hosts:
+            if name not in self.signature.hosts:
+                listed = ", ".join(self.signature.hosts) or "none"
+                raise CallError(f"hosts: the program has no host object '{name}', only {listed}")
+        return {**known, **hosts}
+
+    def _run(self, request: Request, donate: bool) -> dict[str, Array]:
+        raise NotImplementedError
+
+    def ir(self, level: str) -> str:
+        """The IR at a level, as text: "sdg", "loop", "tile", "llvm", "triton". Raises CallError for another."""
+        if level == "sdg":
+            return str(self.module)
+        raise CallError(f"target '{self.target}' has no level '{level}'")
+
+    @property
+    def stats(self) -> Statistics:
+        """What compiling took and made, and what the last call used."""
+        return Statistics(self.target, 0)
+
+
+class Interpreted(Executable):
+    """A program under the numpy interpreter."""
+
+    target = "reference"
+
+    def __init__(self, program: Any):
+        super().__init__(program)
+        expanded = self.module.clone()
+        from xdsl.context import Context
+
+        run_passes(Context(), expanded, ("sdg-autodiff",), {})
+        (self.expanded,) = [op for op in expanded.ops if isinstance(op, sdg.ProgramOp)]
+
+    def _run(self, request: Request, donate: bool) -> dict[str, Array]:
+        return reference.run(
+            self.expanded, request.arrays, request.bounds, request.seed, request.hosts, start=request.start
+        )
+
+
+class Compiled(Executable):
+    """A program as native code for this CPU."""
+
+    target = "cpu"
+
+    def __init__(self, program: Any):
+        super().__init__(program)
+        self.levels: Levels = lower(self.module, self.target)
+        assert self.levels.lowered is not None
+        begin = time.perf_counter()
+        self.native = NativeProgram.compile(self.levels.lowered)
+        self.levels.seconds["llvm"] = time.perf_counter() - begin
+        self.buffers = program_buffers(self.native.program)
+        self._place = lru_cache(maxsize=64)(self._placed)
+        self._arenas = Arenas()
+        self._lock = threading.Lock()
+        self._stats = Statistics(
+            self.target,
+            1,
+            dict(self.levels.seconds),
+            len(kernels(self.levels.lowered)),
+            launches(self.native.program),
+            len(self.native.host.sites),
+        )
+
+    def _placed(self, bounds: tuple[int, ...]) -> Placement:
+        return place(self.buffers, dict(zip(self.program.space.params, bounds, strict=True)))
+
+    @property
+    def program(self) -> loop.ProgramOp:
+        """The loop program."""
+        return self.native.program
+
+    def _run(self, request: Request, donate: bool) -> dict[str, Array]:
+        placement = self._place(tuple(request.bounds[name] for name in self.program.space.params))
+        with self._arenas.borrow(placement.size) as arena:
+            call = Call.of(self.program, self.buffers, placement, arena, request)
+            self.native.run(call)
+        with self._lock:
+            self._stats = dataclasses.replace(
+                self._stats, peak_bytes=placement.size, bytes_by_class=dict(placement.by_class)
+            )
+        return call.outputs
+
+    def ir(self, level: str) -> str:
+        match level:
+            case "loop":
+                return str(self.levels.loop)
+            case "tile":
+                return str(self.levels.lowered)
+            case "llvm":
+                return self.native.text
+            case "triton":
+                from tempo_ir.lowering.triton import print_module
+
+                stream = StringIO()
+                assert self.levels.lowered is not None
+                print_module(self.levels.lowered, stream)
+                return stream.getvalue()
+            case _:
+                return super().ir(level)
+
+    @property
+    def stats(self) -> Statistics:
+        with self._lock:
+            return self._stats
+
+
+def seed_of(seed: int) -> int:
+    """The seed, an integer of 32 bits. Raises CallError for another."""
+    if not 0 <= seed < 1 << 32:
+        raise CallError(f"the seed is {seed}: a seed is an integer of 0 to 2**32 - 1")
+    return int(seed)
+
+
+def _kind(array: Array, in_torch: bool) -> Any:
+    return tensor_of_array(array) if in_torch else array

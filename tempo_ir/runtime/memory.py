@@ -1,0 +1,150 @@
+"""Where the buffers of a call lie: sizes and places for concrete bounds, and the arrays themselves.
+
+What the caller gave is used where it lies; outputs are made anew; everything else is placed in one arena. A buffer is live
+from the first to the last operation at the top of the program that uses it; buffers that are not live together share memory
+(first fit, greatest first).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from tempo_ir.dialects import loop
+from tempo_ir.dialects.types import Shape, shape_of
+from tempo_ir.index import Space, evaluate
+from tempo_ir.lowering.kernels.layout import Layout
+from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
+
+ALIGNMENT = 64
+"""Bytes: a cache line, and the widest vector. Vectors that straddle lines cost half of the speed."""
+
+
+def aligned_bytes(size: int) -> Array:
+    """Fresh memory of `size` bytes at an aligned address, not initialised."""
+    raw = np.empty(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size]
+
+
+def aligned_zeros(shape: Sequence[int], dtype: DType) -> Array:
+    """An array of zeros at an aligned address."""
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    raw = np.zeros(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size].view(dtype).reshape(shape)
+
+
+def aligned_copy(array: Array) -> Array:
+    """The array in row-major order at an aligned address."""
+    copy = aligned_bytes(array.size * array.dtype.itemsize).view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A buffer of a program: how it lies in memory, who owns it, and when it is live.
+
+    `owner` is "input", "parameter", "output" or "" (the call); `zeroed` says that it must be zero when the program starts.
+    """
+
+    value: SSAValue
+    layout: Layout
+    dtype: DType
+    owner: str
+    key: str
+    first: int
+    last: int
+    zeroed: bool
+
+    def bytes(self, bounds: Mapping[str, int]) -> int:
+        """The size for given bounds."""
+        return max(0, evaluate(self.layout.size, bounds)) * self.dtype.itemsize
+
+    def shape(self, bounds: Mapping[str, int]) -> tuple[int, ...]:
+        """The extents of an array of the caller."""
+        row: Shape = shape_of(self.layout.type.row)
+        extents = (*self.layout.rows, *row)
+        return tuple(e if isinstance(e, int) else max(0, evaluate(e, bounds)) for e in extents)
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Offsets in the arena, in the order of the buffers (None for what does not lie there); its size; who has how much."""
+
+    offsets: tuple[int | None, ...]
+    size: int
+    by_class: Mapping[str, int]
+
+
+def program_buffers(program: loop.ProgramOp) -> tuple[Buffer, ...]:
+    """The buffers of a program, in order."""
+    return tuple(
+        _buffer(op, program.space, *_live(op, program)) for op in program.body.walk() if isinstance(op, loop.BufferOperation)
+    )
+
+
+def _buffer(op: loop.BufferOperation, space: Space, first: int, last: int) -> Buffer:
+    layout = Layout.of(op.buffer_type, space)
+    owner = "" if isinstance(op, loop.AllocOp) else op.name.partition(".")[2]
+    key = op.key.data if isinstance(op, loop.NamedBufferOperation) else ""
+    zeroed = any(isinstance(use.operation, loop.CheckOp) for use in op.buffer.uses)
+    return Buffer(op.buffer, layout, numpy_dtype(layout.element), owner, key, first, last, zeroed)
+
+
+def _live(op: loop.BufferOperation, program: loop.ProgramOp) -> tuple[int, int]:
+    """The first and the last operation at the top of the program that use a buffer."""
+    order = {top: number for number, top in enumerate(program.body.block.ops)}
+    used = [order[_top(use.operation, program)] for use in op.buffer.uses]
+    return min(used, default=0), max(used, default=0)
+
+
+def _top(op: Operation, program: loop.ProgramOp) -> Operation:
+    while (parent := op.parent_op()) is not None and parent is not program:
+        op = parent
+    return op
+
+
+def place(buffers: Sequence[Buffer], bounds: Mapping[str, int]) -> Placement:
+    """Places in the arena for concrete bounds, greatest buffers first, each at the lowest address that is free."""
+    sizes = [_rounded(buffer.bytes(bounds)) for buffer in buffers]
+    mine = [number for number, buffer in enumerate(buffers) if not buffer.owner]
+    offsets: dict[int, int] = {}
+    for number in sorted(mine, key=lambda n: -sizes[n]):
+        busy = sorted(
+            (offset, offset + sizes[other])
+            for other, offset in offsets.items()
+            if buffers[other].first <= buffers[number].last and buffers[number].first <= buffers[other].last
+        )
+        offsets[number] = _lowest(busy, sizes[number])
+    total = max((offset + sizes[number] for number, offset in offsets.items()), default=0)
+    by_class: dict[str, int] = {}
+    for buffer, size in zip(buffers, sizes, strict=True):
+        name = buffer.owner or storage_class(buffer.layout)
+        by_class[name] = by_class.get(name, 0) + size
+    return Placement(tuple(offsets.get(number) for number in range(len(buffers))), total, by_class)
+
+
+def storage_class(layout: Layout) -> str:
+    """`slot`, or how the dims are stored: `full`, `ring`, `growing`."""
+    classes = dict.fromkeys(dim.storage for dim in layout.type.dims)
+    return " x ".join(classes) if classes else "slot"
+
+
+def _rounded(size: int) -> int:
+    """Whole lines, and one more: a vector may start in the last element."""
+    return -(-size // ALIGNMENT) * ALIGNMENT + ALIGNMENT
+
+
+def _lowest(busy: Sequence[tuple[int, int]], size: int) -> int:
+    """The lowest offset from which `size` bytes are free."""
+    offset = 0
+    for low, high in busy:
+        if offset + size <= low:
+            break
+        offset = max(offset, high)
+    return offset

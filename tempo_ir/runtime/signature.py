@@ -1,0 +1,209 @@
+"""What a program takes and gives: inputs, parameters, outputs, bounds, host objects, read off its sdg text; and calls of it
+checked against that.
+
+A bound is read off the axes of the inputs, or given; two sources that disagree are both named. What the program declares of
+its bounds, and what its reads need of them (preconditions), is checked before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from tempo_ir.dialects import sdg
+from tempo_ir.dialects.types import Extent, Shape, dtype_name, element, shape_of
+from tempo_ir.index import And, Cond, Expr, Space, Sym, evaluate, free_symbols
+from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
+from tempo_ir.runtime.errors import CallError
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """An array of the caller: the bounds of its leading dims, the row at one point, the element type."""
+
+    kind: str
+    name: str
+    dims: tuple[tuple[str, Expr], ...]
+    row: Shape
+    dtype: DType
+    dtype_text: str
+    line: str
+
+    @staticmethod
+    def of(op: sdg.SourceOp | sdg.OutputOp, space: Space) -> ArraySpec:
+        """The array that an op of the program stands for."""
+        row = op.result.type if isinstance(op, sdg.SourceOp) else op.accesses[0].type
+        kind = op.name.partition(".")[2]
+        dims = tuple((dim, space.bound(dim)) for dim in op.domain.dims)
+        text = sdg.location_text(op.location)
+        element_type = element(row)
+        name = op.key.data
+        return ArraySpec(kind, name, dims, shape_of(row), numpy_dtype(element_type), dtype_name(element_type), text or "")
+
+    @property
+    def extents(self) -> tuple[Extent, ...]:
+        """All extents, over the bounds."""
+        return (*(bound for _, bound in self.dims), *self.row)
+
+    def shape(self, bounds: Mapping[str, int]) -> tuple[int, ...]:
+        """The extents for given bounds."""
+        return tuple(e if isinstance(e, int) else max(0, evaluate(e, bounds)) for e in self.extents)
+
+    @property
+    def text(self) -> str:
+        """`f32[T, 16, 64]`, for messages."""
+        return f"{self.dtype_text}[{', '.join(map(str, self.extents))}]"
+
+    def error(self, message: str) -> CallError:
+        """An error about this array, with the line that declares it."""
+        where = f" ({self.line})" if self.line else ""
+        return CallError(f"{self.kind} '{self.name}' {message}{where}")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The arrays, bounds and host objects of a program."""
+
+    name: str
+    space: Space
+    inputs: Mapping[str, ArraySpec]
+    parameters: Mapping[str, ArraySpec]
+    outputs: Mapping[str, ArraySpec]
+    hosts: tuple[str, ...]
+    preconditions: tuple[tuple[Cond, str], ...]
+
+    @staticmethod
+    def of(program: sdg.ProgramOp) -> Signature:
+        """The signature of an sdg program."""
+        space = program.space
+        ops = list(program.body.block.ops)
+
+        def arrays(found: Iterable[Operation], kind: type[sdg.SourceOp | sdg.OutputOp]) -> dict[str, ArraySpec]:
+            return {op.key.data: ArraySpec.of(op, space) for op in found if isinstance(op, kind)}
+
+        preconditions = tuple((p.cond.data, p.text.data) for p in program.preconditions or ())
+        return Signature(
+            program.sym_name.data,
+            space,
+            arrays(ops, sdg.InputOp),
+            arrays(ops, sdg.ParameterOp),
+            arrays(ops, sdg.OutputOp),
+            tuple(op.object for op in ops if isinstance(op, sdg.HostStateOp)),
+            preconditions,
+        )
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The parameters that an output updates."""
+        return tuple(name for name in self.parameters if name in self.outputs)
+
+    def arguments(self, given: Mapping[str, Any], state: Mapping[str, Any]) -> Arguments:
+        """The arguments of a call, checked. Raises CallError naming the argument that does not fit."""
+        bounds = Bounds(self)
+        for name in given:
+            if name not in self.inputs and name not in self.space.params:
+                raise CallError(f"'{name}' is neither an input nor a bound: {self._takes()}")
+        for name in self.space.params:
+            if name in given and name not in self.inputs:
+                bounds.give(name, given[name])
+        arrays: dict[str, Array] = {}
+        for name, spec in self.inputs.items():
+            if name not in given:
+                raise spec.error(f"is missing: {self._takes()}")
+            arrays[name] = checked(spec, given[name])
+            bounds.read(spec, arrays[name])
+        for name, spec in self.parameters.items():
+            if name not in state:
+                raise spec.error("is missing in the state: pass state=exe.init(seed), or a dict with it")
+            arrays[name] = checked(spec, state[name])
+            bounds.read(spec, arrays[name])
+        for name in state:
+            if name not in self.parameters:
+                known = ", ".join(self.parameters) or "none"
+                raise CallError(f"the state has '{name}', which '{self.name}' does not declare; its parameters are {known}")
+        return Arguments(arrays, bounds.settled(arrays))
+
+    def _takes(self) -> str:
+        inputs = ", ".join(f"{name}: {spec.text}" for name, spec in self.inputs.items()) or "none"
+        bounds = ", ".join(self.space.params) or "none"
+        return f"'{self.name}' takes the inputs {inputs} and the bounds {bounds}"
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arrays of a call by name (inputs and parameters), and the value of every bound."""
+
+    arrays: dict[str, Array]
+    bounds: dict[str, int]
+
+
+def checked(spec: ArraySpec, value: Any) -> Array:
+    """The caller's array, with element type, rank and fixed extents as declared. Raises CallError."""
+    array = np.asarray(value)
+    if array.dtype != spec.dtype:
+        plain = isinstance(value, (int, float, bool, list, tuple))
+        if not plain or not np.can_cast(array.dtype, spec.dtype, "same_kind"):
+            raise spec.error(f"is {spec.text}, got an array of {array.dtype}: convert it")
+        array = array.astype(spec.dtype)
+    fits = array.ndim == len(spec.extents) and all(
+        not isinstance(extent, int) or size == extent for size, extent in zip(array.shape, spec.extents, strict=True)
+    )
+    if not fits:
+        raise spec.error(f"is {spec.text}, got an array of shape {array.shape}")
+    return array
+
+
+class Bounds:
+    """The bounds of a call as they are found, and where."""
+
+    def __init__(self, signature: Signature):
+        self.signature = signature
+        self.values: dict[str, int] = {}
+        self.origins: dict[str, str] = {}
+
+    def give(self, name: str, value: Any) -> None:
+        """A bound that the caller states."""
+        integral = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
+        if not integral or value < 0:
+            raise CallError(f"the bound {name} is an integer of 0 or more, got {value!r}")
+        self.values[name], self.origins[name] = int(value), "the call"
+
+    def read(self, spec: ArraySpec, array: Array) -> None:
+        """Bounds that are axes of an array."""
+        for extent, size in zip(spec.extents, array.shape, strict=True):
+            if not isinstance(extent, Sym) or extent.name not in self.signature.space.params:
+                continue
+            name, source = extent.name, f"{spec.kind} '{spec.name}'"
+            if self.values.setdefault(name, size) != size:
+                other = f"{self.origins[name]} has {name} = {self.values[name]}"
+                raise CallError(f"{source} has {name} = {size}, {other}: they must agree")
+            self.origins.setdefault(name, source)
+
+    def settled(self, arrays: Mapping[str, Array]) -> dict[str, int]:
+        """All bounds. Raises CallError where one is missing, or where what is declared or needed of them fails."""
+        signature = self.signature
+        for name in signature.space.params:
+            if name not in self.values:
+                raise CallError(f"the bound {name} cannot be read off the inputs: give it, as in {name}=16")
+        for spec in (*signature.inputs.values(), *signature.parameters.values()):
+            expected = spec.shape(self.values)
+            if arrays[spec.name].shape != expected:
+                needed = f"of shape {arrays[spec.name].shape}, {expected} is needed for {self._text(spec.extents)}"
+                raise spec.error(f"is {spec.text}, got an array {needed}")
+        needed = {cond: text for cond, text in signature.preconditions}
+        where = signature.space.where
+        declared = where.args if isinstance(where, And) else (where,)
+        for cond in dict.fromkeys((*declared, *needed)):
+            if not evaluate(cond, self.values):
+                names = ", ".join(f"{name} = {self.values[name]}" for name in sorted(free_symbols(cond)))
+                reason = f": {needed[cond]}" if cond in needed else ""
+                raise CallError(f"'{signature.name}' needs {cond}, got {names}{reason}")
+        return self.values
+
+    def _text(self, extents: Iterable[Extent]) -> str:
+        names = sorted({name for extent in extents if not isinstance(extent, int) for name in free_symbols(extent)})
+        return ", ".join(f"{name} = {self.values[name]}" for name in names)
