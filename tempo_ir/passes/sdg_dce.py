@@ -27,7 +27,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import HostOp, OutputOp, ProgramOp, SourceOp
-from tempo_ir.passes.graphs import reachable
+from tempo_ir.graphs import reachable
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.utilities import erase, programs
 

@@ -21,7 +21,7 @@ from tempo_ir.dialects.sdg import (
     value_text,
 )
 from tempo_ir.dialects.types import element, is_float
-from tempo_ir.passes.graphs import is_cyclic, reachable, shortest_path, strongly_connected
+from tempo_ir.graphs import is_cyclic, reachable, shortest_path, strongly_connected
 
 
 @dataclass(frozen=True)
