@@ -21,7 +21,7 @@ from xdsl.ir import Attribute
 from tempo_ir import dialects
 from tempo_ir.dialects.sdg import InputOp, OutputOp, ParameterOp, ProgramOp
 from tempo_ir.dialects.types import element, is_bool, is_float, shape_of
-from tempo_ir.index.expr import Expr, Sym, evaluate, free_symbols
+from tempo_ir.index.expr import And, Cond, Expr, Sym, evaluate, free_symbols
 from tempo_ir.reference.dtypes import numpy_dtype
 from tempo_ir.tools.diagnostics import UserError, is_user_error, place_in_file, place_of_location
 from tempo_ir.tools.parsing import parse_module
@@ -57,9 +57,10 @@ class LoadedProgram:
         return {op.key.data: op for op in self.op.body.block.ops if isinstance(op, InputOp)}
 
     @property
-    def output_names(self) -> set[str]:
-        """The names of outputs and carried states."""
-        return {op.key.data for op in self.op.body.block.ops if isinstance(op, OutputOp)}
+    def state_names(self) -> set[str]:
+        """The names of the carried states: outputs of the same name as a parameter."""
+        outputs = {op.key.data for op in self.op.body.block.ops if isinstance(op, OutputOp)}
+        return outputs & {op.key.data for op in self.op.body.block.ops if isinstance(op, ParameterOp)}
 
 
 # ---- loading ----
@@ -194,7 +195,7 @@ def read_arrays(arguments: Sequence[str]) -> dict[str, Array]:
 
 
 def find_bounds(program: LoadedProgram, given: Mapping[str, Any], arrays: Mapping[str, Array]) -> dict[str, int]:
-    """The value of every bound: as set, or read off the leading axes of the inputs that are given."""
+    """The bounds that are known: as set, or read off the leading axes of the inputs that are given."""
     params = program.op.space.params
     settings = () if isinstance(program.source, ModuleOp) else tuple(program.source.settings)
     for name, value in given.items():
@@ -212,9 +213,33 @@ def find_bounds(program: LoadedProgram, given: Mapping[str, Any], arrays: Mappin
                 raise UserError(
                     f"input '{name}' has {bound.name} = {size}, another input or --set has {bounds[bound.name]}"
                 )
-    if missing := [name for name in params if name not in bounds]:
-        raise UserError(f"the bound {missing[0]} is not known: give --set {missing[0]}=16, or an input that has it")
-    return bounds
+    return {name: bounds[name] for name in params if name in bounds}
+
+
+def choose_bounds(program: LoadedProgram, known: Mapping[str, int]) -> dict[str, int]:
+    """All bounds: those known, and a small value for one that the program ties to them, as in `where P <= T`.
+
+    Raises UserError for a bound that nothing ties, or that has no such value.
+    """
+    space = program.op.space
+    conditions = [space.where, *(precondition.cond.data for precondition in program.op.preconditions or ())]
+    parts = [part for whole in conditions for part in (whole.args if isinstance(whole, And) else [whole])]
+    bounds = dict(known)
+    for name in [name for name in space.params if name not in known]:
+        tied = any(name in free_symbols(part) and free_symbols(part) & known.keys() for part in parts)
+        bounds[name] = _small_value(name, bounds, parts) if tied else -1
+        if bounds[name] < 0:
+            raise UserError(f"the bound {name} is not known: give --set {name}=16, or an input that has it")
+    return {name: bounds[name] for name in space.params}
+
+
+def _small_value(name: str, bounds: Mapping[str, int], conditions: Sequence[Cond]) -> int:
+    """A value of the bound for which every condition on known bounds holds; -1 where there is no small one."""
+    about = [part for part in conditions if name in free_symbols(part) and free_symbols(part) <= {name, *bounds}]
+    for value in (4, 3, 2, 1, *range(5, 65)):
+        if all(evaluate(part, {**bounds, name: value}) for part in about):
+            return value
+    return -1
 
 
 def complete_inputs(

@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
+from tempo_ir.dialects.sdg import GradOp, ProgramOp
 from tempo_ir.tools.diagnostics import UserError, is_user_error, place_outside_package
 from tempo_ir.tools.instrumentation import print_to_string
 from tempo_ir.tools.programs import Array, HostFactory, LoadedProgram
@@ -35,7 +38,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Results:
-    """What a call gave: the outputs and the last states, by name."""
+    """What a call gave: the outputs, and the last values of the carried states, by name."""
 
     outputs: Mapping[str, Array]
     state: Mapping[str, Array]
@@ -82,8 +85,8 @@ class Interpreted:
         from tempo_ir.reference import sdg as reference
 
         arguments = {**call.inputs, **call.state}
-        values = reference.run(self.program.op, arguments, call.bounds, call.seed, dict(call.hosts))
-        return _sorted(values, call.state)
+        values = reference.run(_without_gradients(self.program.op), arguments, call.bounds, call.seed, dict(call.hosts))
+        return _sorted(call.program, values)
 
     def ir(self, level: str) -> str:
         if level != "sdg":
@@ -106,7 +109,7 @@ class Compiled:
     def run(self, call: Call) -> Results:
         arguments = {**call.inputs, **call.bounds}
         result = self._executable(**arguments, state=dict(call.state), seed=call.seed, hosts=dict(call.hosts))
-        return Results(dict(result), dict(result.state))
+        return _sorted(call.program, {**result.state, **result})
 
     def ir(self, level: str) -> str:
         return self._executable.ir(level)
@@ -117,10 +120,24 @@ class Compiled:
         return dataclasses.asdict(found)
 
 
-def _sorted(values: Mapping[str, Array], state: Mapping[str, Array]) -> Results:
-    """Outputs whose name is that of a state are its last value; a state without one is a parameter, which stays."""
-    outputs = {name: value for name, value in values.items() if name not in state}
-    return Results(outputs, {name: values.get(name, value) for name, value in state.items()})
+def _without_gradients(program: ProgramOp) -> ProgramOp:
+    """The program, or, where it asks for gradients, a copy in which they are expanded: that is what they mean."""
+    if not any(isinstance(op, GradOp) for op in program.body.block.ops):
+        return program
+    from tempo_ir.passes.sdg_autodiff import SdgAutodiffPass
+
+    module = ModuleOp([program.clone()])
+    SdgAutodiffPass().apply(Context(), module)
+    (expanded,) = module.ops
+    assert isinstance(expanded, ProgramOp)
+    return expanded
+
+
+def _sorted(program: LoadedProgram, values: Mapping[str, Array]) -> Results:
+    """Tell outputs from states, which are outputs by the name of a parameter."""
+    states = program.state_names
+    outputs = {name: value for name, value in values.items() if name not in states}
+    return Results(outputs, {name: value for name, value in values.items() if name in states})
 
 
 # ---- what is written ----
@@ -159,16 +176,10 @@ def write_results(results: Results, directory: Path) -> None:
         save_file(arrays, directory / "state.safetensors")
 
 
-def results_text(results: Results, program: LoadedProgram) -> str:
-    """A line per output: name, element type, shape, and the values, the middle ones left out where they are many.
-
-    States are listed too, parameters, which stay as they were, are not.
-    """
-    carried = program.output_names & results.state.keys()
-    shown = {name: f" {_values(array)}" for name, array in results.outputs.items()}
-    shown |= {name: " (state)" for name in results.state if name in carried}
-    arrays = {**results.outputs, **results.state}
-    rows = [f"{name}: {arrays[name].dtype}{list(arrays[name].shape)}{what}" for name, what in shown.items()]
+def results_text(results: Results) -> str:
+    """A line per output: name, element type, shape, and the values, the middle ones left out where they are many."""
+    rows = [f"{name}: {array.dtype}{list(array.shape)} {_values(array)}" for name, array in results.outputs.items()]
+    rows += [f"{name}: {array.dtype}{list(array.shape)} (state)" for name, array in results.state.items()]
     return "\n".join(rows) or "the program has no outputs"
 
 

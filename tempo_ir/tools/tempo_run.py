@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tempo_ir.tools.diagnostics import Sources, diagnostic_of_error, is_user_error
+from tempo_ir.tools.diagnostics import Diagnostic, Sources, diagnostic_of_error, is_user_error
 
 if TYPE_CHECKING:
     from tempo_ir.tools.running import Call
@@ -82,7 +82,7 @@ def _run(arguments: argparse.Namespace, sources: Sources) -> int:
     if arguments.emit_triton is not None:
         running.write_triton(executable, arguments.emit_triton)
     results = running.run(executable, call)
-    print(running.results_text(results, call.program))
+    print(running.results_text(results))
     if arguments.out is not None:
         running.write_results(results, arguments.out)
     if arguments.stats:
@@ -108,7 +108,10 @@ def _prepare(arguments: argparse.Namespace, sources: Sources) -> Call:
         sources.texts[name] = text
         program = programs.load_text(text, name)
     given = programs.read_arrays(arguments.input)
-    bounds = programs.find_bounds(program, assignments, given)
+    known = programs.find_bounds(program, assignments, given)
+    bounds = programs.choose_bounds(program, known)
+    for bound in bounds.keys() - known.keys():
+        print(Diagnostic("note", f"{bound} = {bounds[bound]}, since it is not set"), file=sys.stderr)
     arrays = programs.complete_inputs(program, given, bounds, arguments.seed)
     hosts = {**program.hosts, **programs.load_hosts(arguments.host)}
     return Call(program, arrays, bounds, program.initial(arguments.seed), hosts, arguments.seed)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from xdsl.dialects.builtin import f32
 
+from tempo_ir.tools.programs import draw_array
 from tempo_ir.tools.tempo_run import main
 
 SCAN = """
@@ -43,6 +45,19 @@ class Failing:
 """
 
 
+TRAIN = """
+import tempo_ir as tp
+
+@tp.program
+def train(rate=0.5):
+    i, I = tp.dim("i")
+    w = tp.state("w", tp.f32[()], init=8.0, steps=i)
+    loss = w * w
+    w.next = w - rate * tp.grad(loss, w)
+    tp.output("loss", loss)
+"""
+
+
 @pytest.fixture
 def folder(in_temporary_directory):
     (in_temporary_directory / "scan.mlir").write_text(SCAN)
@@ -58,13 +73,21 @@ def run(*arguments: str) -> int:
 
 def test_outputs_are_printed_and_written(folder, capsys):
     assert run("scan.mlir", "--input", "x=x.npy", "--out", "results", "--dump-ir", "ir", "--check") == 0
-    w = load_file("results/state.safetensors")["w"]
-    x = np.load("x.npy")
-    np.testing.assert_allclose(np.load("results/s.npy"), np.cumsum(x * w, axis=0), rtol=1e-6)
+    w = draw_array("w", f32, [4], 0, is_weight=True)
+    np.testing.assert_allclose(np.load("results/s.npy"), np.cumsum(np.load("x.npy") * w, axis=0), rtol=1e-6)
+    assert not (folder / "results/state.safetensors").exists(), "a parameter is no state"
     printed = capsys.readouterr().out
     assert "s: float32[3, 4] [[" in printed
     assert "check s: ok" in printed
     assert (folder / "ir/sdg.mlir").read_text().startswith("sdg.program @scan dims(t: T)")
+
+
+def test_gradients_are_expanded_for_the_interpreter_and_states_written(folder, capsys):
+    (folder / "train.py").write_text(TRAIN)
+    assert run("train.py", "--set", "I=3", "--set", "rate=0.25", "--out", "results") == 0
+    # the gradient of w * w is 2 * w: each step halves w
+    np.testing.assert_array_equal(load_file("results/state.safetensors")["w"], np.float32(1.0))
+    assert capsys.readouterr().out == "loss: float32[3] [64. 16. 4.]\nw: float32[] (state)\n"
 
 
 def test_inputs_not_given_are_drawn_from_the_seed(folder, capsys):
@@ -73,6 +96,16 @@ def test_inputs_not_given_are_drawn_from_the_seed(folder, capsys):
         assert run("scan.mlir", "--set", "T=3", "--seed", seed) == 0
         texts.append(capsys.readouterr().out)
     assert texts[0] == texts[1] != texts[2]
+
+
+def test_a_bound_that_is_tied_to_a_known_one_is_chosen(folder, capsys):
+    (folder / "tied.mlir").write_text(
+        SCAN.replace("where T >= 1", "where 1 <= P and P <= T").replace("dims(t: T)", "dims(t: T, p: P)")
+    )
+    assert run("tied.mlir", "--set", "T=3") == 0
+    assert capsys.readouterr().err == "note: P = 3, since it is not set\n"
+    assert run("tied.mlir", "--set", "P=3") == 0
+    assert capsys.readouterr().err == "note: T = 4, since it is not set\n"
 
 
 def test_host_objects_come_from_modules(folder, capsys):
