@@ -32,10 +32,10 @@ def _solved_comparison(comparison: Compare, names: Sequence[str]) -> Cond:
         others = {monomial: value for monomial, value in polynomial.items() if monomial != (Sym(name),)}
         limit = from_terms({monomial: -coefficient * value for monomial, value in others.items()})
         relation = comparison.op if coefficient == 1 else FLIPPED[comparison.op]
-        strict = terms(limit).get((), 0)
-        if relation == "<=" and strict == -1 and not isinstance(limit, Const):
+        added = 0 if isinstance(limit, Const) else terms(limit).get((), 0)
+        if relation == "<=" and added < 0:
             return Compare("<", Sym(name), limit + 1)
-        if relation == ">=" and strict == 1:
+        if relation == ">=" and added > 0:
             return Compare(">", Sym(name), limit - 1)
         return Compare(relation, Sym(name), limit)
     return comparison
