@@ -381,7 +381,7 @@ def counterexample(points: Set) -> str | None:
 # From isl back to expressions
 
 
-def _affine(value: islpy.Aff) -> Expr:
+def affine(value: islpy.Aff) -> Expr:
     """The expression of an affine function with integer values; `floor((2*s)/4)` may appear as a quotient."""
     denominator = value.get_denominator_val().to_python()
     return _numerator(value, denominator) // denominator
@@ -401,7 +401,7 @@ def _numerator(value: islpy.Aff, denominator: int) -> Expr:
     for position in range(value.dim(DIM.div)):
         coefficient = scaled(value.get_coefficient_val(DIM.div, position))
         if coefficient:
-            total = total + _affine(value.get_div(position)) * coefficient
+            total = total + affine(value.get_div(position)) * coefficient
     return total
 
 
@@ -409,7 +409,7 @@ def pieces(function: PwAff) -> list[tuple[Set, Expr]]:
     """The domain and the expression of each piece; several pieces with one expression are one."""
     found: dict[Expr, Set] = {}
     for points, value in function.coalesce().get_pieces():
-        expression = _affine(value)
+        expression = affine(value)
         found[expression] = found[expression].union(points) if expression in found else points
     return [(points.coalesce(), value) for value, points in found.items()]
 
@@ -490,7 +490,7 @@ def _basic_condition(basic: islpy.BasicSet) -> Cond:
 
 def _constraint(constraint: islpy.Constraint, dims: Sequence[str]) -> Cond:
     """`t < T` for `-1 + T - t >= 0`: the first dim that stands alone goes to the left."""
-    value = _affine(constraint.get_aff())
+    value = affine(constraint.get_aff())
     match value:
         case Binary("%", inner, Const(divisor)) | Binary("*", _, Binary("%", inner, Const(divisor))):
             if constraint.is_equality():
