@@ -14,14 +14,14 @@ loop.launch @add(%x, %h)[16 * t, 16 * t - 16]
 tile.kernel @add(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %n0: index, %n1: index) grid [] { ... }
 ```
 The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves open. Equal
-leaves (of equal layers) share one kernel. A leaf without a tile form, such as a sort, stays as it is where the target can
+kernels (of equal layers, of one leaf at several indices) are one. A leaf without a tile form, such as a sort, stays as it is where the target can
 call the host (cpu), and is refused elsewhere. Where a kernel may fail, a loop.check follows the launch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, i32
@@ -41,7 +41,15 @@ from tempo_ir.dialects.loop import (
 from tempo_ir.dialects.types import tensor
 from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout
-from tempo_ir.lowering.kernels.translation import Translation, kernel_name, leaf_buffers, leaf_key, translate
+from tempo_ir.lowering.kernels.literals import Literals
+from tempo_ir.lowering.kernels.translation import (
+    Translation,
+    kernel_key,
+    kernel_name,
+    leaf_buffers,
+    leaf_key,
+    translate,
+)
 from tempo_ir.lowering.kernels.translator import Unsupported
 
 
@@ -58,11 +66,10 @@ class LoopLowerKernelsPass(ModulePass):
         names: set[str] = set()
         for program in [program for program in op.ops if isinstance(program, ProgramOp)]:
             lowering = _Lowering(program, self.target, names)
+            literals = Literals(program)
             for leaf in [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]:
-                lowering.lower(leaf)
-            for translation in lowering.translations.values():
-                if translation is not None:
-                    op.body.block.add_op(translation.kernel)
+                lowering.lower(literals.separate(leaf))
+            op.body.block.add_ops([translation.kernel for translation in lowering.kernels.values()])
 
 
 @dataclass
@@ -72,6 +79,7 @@ class _Lowering:
     names: set[str]
     translations: dict[Hashable, Translation | None] = field(default_factory=dict[Hashable, "Translation | None"])
     layouts: dict[SSAValue, Layout] = field(default_factory=dict[SSAValue, Layout])
+    kernels: dict[Hashable, Translation] = field(default_factory=dict[Hashable, Translation])
     status: SSAValue | None = None
 
     def lower(self, leaf: BodyOperation) -> None:
@@ -108,8 +116,9 @@ class _Lowering:
             if self.target == "cpu":
                 return None
             raise PassFailedException(f"{unsupported}: it does not run on target '{self.target}', only on cpu") from None
-        self.names.add(translation.kernel.sym_name.data)
-        return translation
+        known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
+        self.names.add(known.kernel.sym_name.data)
+        return replace(translation, kernel=known.kernel)
 
     def _name(self, leaf: BodyOperation) -> str:
         base = name = kernel_name(leaf)

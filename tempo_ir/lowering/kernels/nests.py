@@ -7,7 +7,7 @@ last two axes otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
@@ -49,7 +49,7 @@ def write_all(translator: Translator, owner: object, sinks: Sequence[Sink]) -> l
     places: dict[int, Coordinate] = {}
     extents: list[GridAxis] = []
     for number in grid:
-        places[number], extent = _program(translator, axes[number], len(extents))
+        places[number], extent = program_coordinate(translator, axes[number], len(extents))
         extents.append(GridAxis(extent))
     inner = [number for number in range(len(axes)) if number not in places]
 
@@ -122,14 +122,14 @@ def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iter
     whole = [
         number
         for number, axis in enumerate(axes)
-        if axis.key not in decisions.cuts and axis.key not in decisions.factors and not _single(axis)
+        if axis.key not in decisions.cuts and axis.key not in decisions.factors and not lies_in_one_block(axis)
     ]
     if any(isinstance(op, _PASSES) for op in _ops(sinks)):
         whole = [number for number in whole if not axes[number].block]
     return whole[:GRID_AXES]
 
 
-def _single(axis: Iterated) -> bool:
+def lies_in_one_block(axis: Iterated) -> bool:
     """Whether one block or point is all there is of the axis."""
     return isinstance(axis.extent, int) and axis.extent <= max(axis.block, 1)
 
@@ -146,7 +146,7 @@ def _ops(sinks: Sequence[Sink]) -> list[Operation]:
     return list(found)
 
 
-def _program(translator: Translator, axis: Iterated, number: int) -> tuple[Coordinate, Extent]:
+def program_coordinate(translator: Translator, axis: Iterated, number: int) -> tuple[Coordinate, Extent]:
     """The coordinate of a program of the grid along an axis, and how many programs there are."""
     builder = translator.builder
     block = axis.block
@@ -159,7 +159,3 @@ def _program(translator: Translator, axis: Iterated, number: int) -> tuple[Coord
     full = isinstance(axis.extent, int) and axis.extent % block == 0
     return Coordinate(first, Lane(axis.key, first, block, axis.extent, 0, full)), count
 
-
-def numbered(places: Mapping[int, Coordinate], count: int) -> tuple[Coordinate, ...]:
-    """Coordinates in order of the axes."""
-    return tuple(places[number] for number in range(count))

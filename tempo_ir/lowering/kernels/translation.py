@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import BodyOperation, BufferAccess, BufferType, YieldOp, enclosing_loops
@@ -18,7 +18,8 @@ from tempo_ir.lowering.kernels.blocks import Blocks
 from tempo_ir.lowering.kernels.draws import start_of
 from tempo_ir.lowering.kernels.emitters import EMITTERS
 from tempo_ir.lowering.kernels.layout import Layout, array_of
-from tempo_ir.lowering.kernels.nests import Sink, write_all
+from tempo_ir.lowering.kernels.nests import GridAxis, Sink, write_all
+from tempo_ir.lowering.kernels.scans import write_scan, write_scatter_add
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder
 from tempo_ir.lowering.kernels.translator import Decisions, Refine, Source, Translator
 
@@ -63,6 +64,26 @@ def _uses_point(leaf: BodyOperation) -> bool:
 
 def _counted(leaf: BodyOperation) -> tuple[str, ...]:
     return tuple(loop.iterator for loop in enclosing_loops(leaf))
+
+
+def kernel_key(kernel: KernelOp) -> Hashable:
+    """A kernel up to names."""
+    values: dict[SSAValue, int] = {}
+    return kernel.grid, _block_key(kernel.body.block, values)
+
+
+def _block_key(block: Block, values: dict[SSAValue, int]) -> Hashable:
+    def number(value: SSAValue) -> int:
+        return values.setdefault(value, len(values))
+
+    arguments = tuple((number(argument), argument.type) for argument in block.args)
+    ops: list[Hashable] = []
+    for op in block.ops:
+        operands = tuple(map(number, op.operands))
+        bodies = tuple(_block_key(region.block, values) for region in op.regions)
+        results = tuple((number(result), result.type) for result in op.results)
+        ops.append((op.name, frozenset(op.properties.items()), operands, bodies, results))
+    return arguments, tuple(ops)
 
 
 def translate(leaf: BodyOperation, name: str, space: Space, layouts: Mapping[SSAValue, Layout], blocks: Blocks) -> Translation:
@@ -119,11 +140,19 @@ class _Attempt:
     def build(self) -> Translation:
         """The kernel: every yielded value written where it goes."""
         sinks = [Sink(value, self.source(access)) for value, access in zip(self.leaf.yielded, self.leaf.writes, strict=True)]
-        grid = write_all(self.translator, self.leaf, sinks)
+        grid = self._write(sinks)
         self.builder.set_grid([axis.extent if isinstance(axis.extent, int) else None for axis in grid])
         open_axes = tuple(axis.extent for axis in grid if not isinstance(axis.extent, int))
         kernel = self.builder.finish()
         return Translation(kernel, (*self.builder.scalars, *open_axes), tuple(self.translator.failures))
+
+    def _write(self, sinks: Sequence[Sink]) -> list[GridAxis]:
+        op = sinks[0].value.owner
+        if len(sinks) == 1 and isinstance(op, sdg.ScanOp):
+            return write_scan(self.translator, self.leaf, sinks[0], op)
+        if len(sinks) == 1 and isinstance(op, sdg.ScatterAddOp):
+            return write_scatter_add(self.translator, self.leaf, sinks[0], op)
+        return write_all(self.translator, self.leaf, sinks)
 
 
 def _element(buffer: SSAValue):

@@ -280,6 +280,11 @@ class Translator:
         accessed = self._access(source, at)
         self.builder.store(self.filled(tile, accessed.lanes), accessed.view, *accessed.places)
 
+    def add(self, target: Source, at: Coordinates, tile: Tile) -> None:
+        """Add the tile to memory at the coordinates."""
+        accessed = self._access(target, at)
+        self.builder.atomic_add(self.filled(tile, accessed.lanes), accessed.view, *accessed.places)
+
     def filled(self, tile: Tile, lanes: tuple[Lane, ...]) -> Value:
         """The tile stretched to `lanes`."""
         return filled(self.builder, tile, lanes)
