@@ -19,7 +19,7 @@ from tempo_ir.dialects.sdg.base import Access, SdgOp
 from tempo_ir.dialects.sdg.locations import op_text, value_text
 from tempo_ir.dialects.types import element
 from tempo_ir.index.domain import Space
-from tempo_ir.index.expr import Index, Slice, free_symbols, index_text
+from tempo_ir.index.expr import Cond, Index, Slice, free_symbols, index_text
 from tempo_ir.index.expr import evaluate as evaluate_index
 from tempo_ir.reference import operations
 from tempo_ir.reference.calls import HostFactories, argument, call_host, check_bounds, frozen, make_host
@@ -54,7 +54,7 @@ def run(
 
 @dataclass
 class Run:
-    """One call of a program. `values` holds the results of each op instance that ran."""
+    """One call of a program. `values` holds the results of each instance that ran, `inside` when an op has points."""
 
     program: sdg.ProgramOp
     arguments: Mapping[str, Any]
@@ -65,6 +65,7 @@ class Run:
     values: dict[Instance, Sequence[Array | None]] = field(default_factory=dict[Instance, Sequence[Array | None]])
     hosts: dict[str, Any] = field(default_factory=dict[str, Any])
     sources: dict[SdgOp, Array] = field(default_factory=dict[SdgOp, Array])
+    inside: dict[SdgOp, Cond] = field(default_factory=dict[SdgOp, Cond])
 
     @property
     def space(self) -> Space:
@@ -221,8 +222,9 @@ class Run:
         return [frozen(result) for result in results]
 
     def _check_inside(self, op: SdgOp, point: Mapping[str, int]) -> None:
-        symbols = {**self.bounds, **point}
-        if evaluate_index(op.domain.condition(self.space), symbols):
+        if op not in self.inside:
+            self.inside[op] = op.domain.condition(self.space)
+        if evaluate_index(self.inside[op], {**self.bounds, **point}):
             return
         raise ExecutionError(f"a read of {op_text(op)}, which has the domain {op.domain}, outside of it", op, point)
 
