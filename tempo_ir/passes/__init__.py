@@ -20,4 +20,5 @@ def get_all_passes() -> dict[str, PassFactory]:
         "sdg-cse": lazy("tempo_ir.passes.sdg_cse:SdgCsePass"),
         "sdg-dce": lazy("tempo_ir.passes.sdg_dce:SdgDcePass"),
         "sdg-fold-constants": lazy("tempo_ir.passes.sdg_fold_constants:SdgFoldConstantsPass"),
+        "sdg-simplify": lazy("tempo_ir.passes.sdg_simplify:SdgSimplifyPass"),
     }

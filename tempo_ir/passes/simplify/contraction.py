@@ -1,0 +1,193 @@
+"""Rules for contractions and reductions: what only permutes, repeats or sums axes moves into the spec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+
+from tempo_ir.dialects.sdg import (
+    Access,
+    BroadcastOp,
+    CastOp,
+    ConstantOp,
+    ContractOp,
+    IndexOp,
+    MaxOp,
+    MeanOp,
+    MinOp,
+    MulOp,
+    ProdOp,
+    ReduceOp,
+    ReshapeOp,
+    SumOp,
+    TransposeOp,
+)
+from tempo_ir.dialects.types import Extent, element, shape_of, tensor
+from tempo_ir.index import Const, Domain, Expr, free_symbols
+from tempo_ir.passes.building import narrowed, static_product
+from tempo_ir.passes.simplify.rule import (
+    Rewriting,
+    Rules,
+    current_point,
+    made_by,
+    only_use,
+    read_point_through,
+)
+
+
+def transposed_operand(op: ContractOp, rewriting: Rewriting) -> bool:
+    """An operand that was transposed -> its letters in another order."""
+    inputs, output = op.letters
+    for number, access in enumerate(op.accesses):
+        inner = made_by(access, TransposeOp)
+        source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
+        if inner is None or source is None:
+            continue
+        letters = [""] * len(inputs[number])
+        for axis, origin in enumerate(inner.permutation):
+            letters[origin] = inputs[number][axis]
+        spec = f"{','.join((*inputs[:number], ''.join(letters), *inputs[number + 1 :]))}->{output}"
+        operands = (*op.accesses[:number], source, *op.accesses[number + 1 :])
+        return rewriting.become(op, ContractOp(spec, *operands, domain=op.domain))
+    return False
+
+
+def transpose_of_contract(op: TransposeOp, rewriting: Rewriting) -> bool:
+    """A transpose of a contraction that nothing else uses -> the letters of the result in another order."""
+    inner = _only_contract(op.accesses[0])
+    if inner is None:
+        return False
+    inputs, output = inner.letters
+    permuted = "".join(output[axis] for axis in op.permutation)
+    return _become_contract(op, rewriting, inner, f"{','.join(inputs)}->{permuted}")
+
+
+def sum_of_contract(op: SumOp, rewriting: Rewriting) -> bool:
+    """A sum over axes of a contraction that nothing else uses -> a contraction without their letters."""
+    inner = _only_contract(op.accesses[0])
+    if inner is None:
+        return False
+    inputs, output = inner.letters
+    kept = "".join(letter for axis, letter in enumerate(output) if axis not in op.axes)
+    return _become_contract(op, rewriting, inner, f"{','.join(inputs)}->{kept}")
+
+
+def _only_contract(access: Access) -> ContractOp | None:
+    inner = made_by(access, ContractOp)
+    return inner if inner is not None and only_use(access) else None
+
+
+def _become_contract(op: TransposeOp | SumOp, rewriting: Rewriting, inner: ContractOp, spec: str) -> bool:
+    """`op` becomes `inner` with another spec, its operands read where `op` reads `inner`."""
+    access = op.accesses[0]
+    operands = [read_point_through(access, operand, inner) for operand in inner.accesses]
+    found = [operand for operand in operands if operand is not None]
+    if len(found) != len(operands):
+        return False
+    return rewriting.become(op, ContractOp(spec, *found, domain=op.domain))
+
+
+def contract_of_one(op: ContractOp, rewriting: Rewriting) -> bool:
+    """A contraction of one operand without repeated letters -> a transpose of a sum, or either alone."""
+    (letters, *others), output = op.letters
+    if others or len(set(letters)) != len(letters):
+        return False
+    access = op.accesses[0]
+    summed = [axis for axis, letter in enumerate(letters) if letter not in output]
+    kept = "".join(letter for letter in letters if letter in output)
+    if summed and kept != output:
+        return False
+    if summed:
+        return rewriting.become(op, SumOp(access, summed, domain=op.domain))
+    if kept == output:
+        return rewriting.read(op, access)
+    return rewriting.become(op, TransposeOp(access, [letters.index(letter) for letter in output], domain=op.domain))
+
+
+def reduction_of_nothing(op: ReduceOp, rewriting: Rewriting) -> bool:
+    """A reduction over no axis -> the operand; over axes of extent 1 -> a reshape."""
+    access = op.accesses[0]
+    shape = shape_of(access.tensor)
+    if not op.axes:
+        return rewriting.read(op, access)
+    if any(shape[axis] != 1 for axis in op.axes):
+        return False
+    return rewriting.become(op, ReshapeOp(access, shape_of(op.result.type), domain=op.domain))
+
+
+def reduction_of_reduction(op: ReduceOp, rewriting: Rewriting) -> bool:
+    """A sum of a sum, a product of a product, a greatest of greatest that nothing else uses -> one reduction."""
+    access = op.accesses[0]
+    inner = made_by(access, type(op))
+    if inner is None or inner is op or not only_use(access):
+        return False
+    source = read_point_through(access, inner.accesses[0], inner)
+    if source is None:
+        return False
+    kept = [axis for axis in range(source.tensor.get_num_dims()) if axis not in inner.axes]
+    axes = sorted((*inner.axes, *(kept[axis] for axis in op.axes)))
+    return rewriting.become(op, type(op)(source, axes, domain=op.domain))
+
+
+def reduction_of_broadcast(op: ReduceOp, rewriting: Rewriting) -> bool:
+    """A reduction over axes that a broadcast added -> without them; a sum is then multiplied by how many there were."""
+    access = op.accesses[0]
+    inner = made_by(access, BroadcastOp)
+    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
+    if source is None:
+        return False
+    shape = shape_of(access.tensor)
+    added = len(shape) - source.tensor.get_num_dims()
+    repeated = [axis for axis in op.axes if axis < added]
+    if len(repeated) != added or not repeated:
+        return False
+    extents = [shape[axis] for axis in repeated]
+    rest = [axis - added for axis in op.axes if axis >= added]
+    if isinstance(op, SumOp):
+        return _counted_sum(op, rewriting, source, rest, extents)
+    if any(not isinstance(extent, int) or extent < 1 for extent in extents):
+        return False
+    if not rest:
+        return source.type == op.result.type and rewriting.read_proved(op, source)
+    return rewriting.become(op, type(op)(source, rest, domain=op.domain))
+
+
+def _counted_sum(
+    op: SumOp, rewriting: Rewriting, source: Access, axes: Sequence[int], extents: Sequence[Extent]
+) -> bool:
+    total = source
+    if axes:
+        total = _insert(rewriting, SumOp(source, axes, domain=op.domain))
+    factor = _count(rewriting, static_product(extents), op.domain, op)
+    return rewriting.become(op, MulOp(total, factor, domain=op.domain))
+
+
+def _count(rewriting: Rewriting, count: Expr, domain: Domain, op: SumOp) -> Access:
+    """A number of elements as a scalar of the element type of `op`."""
+    element_type = element(op.result.type)
+    if isinstance(count, Const):
+        return Access(rewriting.rewriter.insert(ConstantOp(count.value, tensor(element_type))).result)
+    index = _insert(rewriting, IndexOp(count, domain=narrowed(domain, (), free_symbols(count))))
+    return _insert(rewriting, CastOp(index, element_type, domain=narrowed(domain, (index,))))
+
+
+def _insert(rewriting: Rewriting, op: SumOp | IndexOp | CastOp) -> Access:
+    inserted = rewriting.rewriter.insert(op)
+    return Access(inserted.result, current_point(inserted))
+
+
+_MERGING = (reduction_of_nothing, reduction_of_reduction, reduction_of_broadcast)
+
+RULES: Rules = MappingProxyType(
+    {
+        ContractOp: (contract_of_one, transposed_operand),
+        TransposeOp: (transpose_of_contract,),
+        SumOp: (*_MERGING, sum_of_contract),
+        ProdOp: (reduction_of_nothing, reduction_of_reduction),
+        MaxOp: _MERGING,
+        MinOp: _MERGING,
+        MeanOp: (reduction_of_nothing, reduction_of_broadcast),
+    }
+)
+
+

@@ -1,0 +1,265 @@
+"""Rules for elementwise ops.
+
+All keep NaN and infinity: `0 * x` stays, for it is NaN where x is not finite, and so does `x - x`. The sign of a zero
+may change (`x + 0`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import cast
+
+from tempo_ir.dialects.sdg import (
+    AbsOp,
+    Access,
+    AccessOp,
+    AddOp,
+    AndOp,
+    BinaryOp,
+    BroadcastOp,
+    CastOp,
+    ConstantOp,
+    DivOp,
+    EqOp,
+    FloordivOp,
+    GeOp,
+    GtOp,
+    LeOp,
+    LtOp,
+    MaximumOp,
+    MinimumOp,
+    MulOp,
+    NegOp,
+    NeOp,
+    NotOp,
+    OrOp,
+    PowOp,
+    SelectOp,
+    SubOp,
+    UnaryOp,
+    XorOp,
+)
+from tempo_ir.dialects.types import dtype_name, element, is_bool, is_float
+from tempo_ir.passes.building import Constructor, number_of
+from tempo_ir.passes.simplify.rule import Rewriting, Rules, is_number, made_by, read_point_through, read_through
+
+NEUTRAL: Mapping[type[BinaryOp], tuple[bool | int, bool]] = MappingProxyType(
+    {
+        AddOp: (0, True),
+        SubOp: (0, False),
+        MulOp: (1, True),
+        DivOp: (1, False),
+        FloordivOp: (1, False),
+        PowOp: (1, False),
+        AndOp: (True, True),
+        OrOp: (False, True),
+        XorOp: (False, True),
+    }
+)
+"""The operand that changes nothing, and whether it may stand on either side (else on the right)."""
+
+
+def neutral_element(op: BinaryOp, rewriting: Rewriting) -> bool:
+    """`x + 0`, `x * 1`, `x / 1`, `x and true` -> `x`, where x has the shape of the result."""
+    value, either_side = NEUTRAL[type(op)]
+    lhs, rhs = op.accesses
+    if isinstance(op, FloordivOp) and is_float(element(lhs.type)):
+        return False
+    if isinstance(op, AndOp | OrOp | XorOp) and not is_bool(element(lhs.type)):
+        return False
+    if is_number(rhs, value) and rewriting.read(op, lhs):
+        return True
+    return either_side and is_number(lhs, value) and rewriting.read(op, rhs)
+
+
+def absorbing_element(op: BinaryOp, rewriting: Rewriting) -> bool:
+    """`x and false` -> `false`, `x or true` -> `true`, `n * 0` -> `0` for integers."""
+    lhs, rhs = op.accesses
+    if isinstance(op, MulOp):
+        value: bool | int = 0
+        applies = not is_float(element(lhs.type))
+    else:
+        value = isinstance(op, OrOp)
+        applies = is_bool(element(lhs.type))
+    return applies and (is_number(lhs, value) or is_number(rhs, value)) and rewriting.constant(op, value)
+
+
+def involution(op: UnaryOp, rewriting: Rewriting) -> bool:
+    """`-(-x)` -> `x`, `not not x` -> `x`."""
+    inner = made_by(op.accesses[0], type(op))
+    if inner is None or inner is op:
+        return False
+    source = read_through(op.accesses[0], inner.accesses[0], inner)
+    return source is not None and rewriting.read_proved(op, source)
+
+
+def absolute_value(op: AbsOp, rewriting: Rewriting) -> bool:
+    """`|-x|` -> `|x|`."""
+    inner = made_by(op.accesses[0], NegOp)
+    source = None if inner is None else read_through(op.accesses[0], inner.accesses[0], inner)
+    return source is not None and rewriting.become(op, AbsOp(source, domain=op.domain))
+
+
+def add_of_negative(op: AddOp, rewriting: Rewriting) -> bool:
+    """`x + (-y)` -> `x - y`, `(-x) + y` -> `y - x`."""
+    for kept, negated in (op.accesses, op.accesses[::-1]):
+        inner = made_by(negated, NegOp)
+        source = None if inner is None else read_through(negated, inner.accesses[0], inner)
+        if source is not None and rewriting.become(op, SubOp(kept, source, domain=op.domain)):
+            return True
+    return False
+
+
+def sub_of_negative(op: SubOp, rewriting: Rewriting) -> bool:
+    """`x - (-y)` -> `x + y`."""
+    lhs, rhs = op.accesses
+    inner = made_by(rhs, NegOp)
+    source = None if inner is None else read_through(rhs, inner.accesses[0], inner)
+    return source is not None and rewriting.become(op, AddOp(lhs, source, domain=op.domain))
+
+
+def mul_by_minus_one(op: MulOp, rewriting: Rewriting) -> bool:
+    """`x * -1` -> `-x`."""
+    for kept, factor in (op.accesses, op.accesses[::-1]):
+        if is_number(factor, -1) and rewriting.become(op, NegOp(kept, domain=op.domain)):
+            return True
+    return False
+
+
+def division_by_power_of_two(op: DivOp, rewriting: Rewriting) -> bool:
+    """`x / 8` -> `x * 0.125`, which rounds alike, for powers of two that have a reciprocal in every float type."""
+    lhs, rhs = op.accesses
+    divisor = number_of(rhs)
+    if not divisor or not math.isfinite(divisor) or rhs.tensor.get_num_dims():
+        return False
+    mantissa, exponent = math.frexp(divisor)
+    if abs(mantissa) != 0.5 or abs(exponent) > 12:
+        return False
+    factor = rewriting.rewriter.insert(ConstantOp(1 / divisor, rhs.tensor))
+    return rewriting.become(op, MulOp(lhs, Access(factor.result), domain=op.domain))
+
+
+def square(op: PowOp, rewriting: Rewriting) -> bool:
+    """`x ** 2` -> `x * x`."""
+    base, exponent = op.accesses
+    return is_number(exponent, 2) and rewriting.become(op, MulOp(base, base, domain=op.domain))
+
+
+def same_operands(op: BinaryOp, rewriting: Rewriting) -> bool:
+    """`max(x, x)`, `min(x, x)`, `x and x`, `x or x` -> `x`."""
+    lhs, rhs = op.accesses
+    return lhs == rhs and rewriting.read(op, lhs)
+
+
+def select_of_constant(op: SelectOp, rewriting: Rewriting) -> bool:
+    """`true ? x : y` -> `x`, where x has the shape of the result."""
+    condition, lhs, rhs = op.accesses
+    chosen = number_of(condition)
+    return chosen is not None and rewriting.read(op, lhs if chosen else rhs)
+
+
+def select_of_equals(op: SelectOp, rewriting: Rewriting) -> bool:
+    """`c ? x : x` -> `x`."""
+    _, lhs, rhs = op.accesses
+    return lhs == rhs and rewriting.read(op, lhs)
+
+
+def select_by_negation(op: SelectOp, rewriting: Rewriting) -> bool:
+    """`(not c) ? x : y` -> `c ? y : x`."""
+    condition, lhs, rhs = op.accesses
+    inner = made_by(condition, NotOp)
+    source = None if inner is None else read_through(condition, inner.accesses[0], inner)
+    return source is not None and rewriting.become(op, SelectOp(source, rhs, lhs, domain=op.domain))
+
+
+def cast_to_same(op: CastOp, rewriting: Rewriting) -> bool:
+    """A cast to the operand's own type -> the operand."""
+    return rewriting.read(op, op.accesses[0])
+
+
+def cast_of_cast(op: CastOp, rewriting: Rewriting) -> bool:
+    """A cast of a cast that lost nothing -> one cast: `f32 -> f64 -> i32` -> `f32 -> i32`."""
+    inner = made_by(op.accesses[0], CastOp)
+    if inner is None or inner is op:
+        return False
+    source = read_through(op.accesses[0], inner.accesses[0], inner)
+    if source is None or not is_lossless(dtype_name(element(source.type)), dtype_name(element(inner.result.type))):
+        return False
+    return rewriting.become(op, CastOp(source, element(op.result.type), domain=op.domain))
+
+
+_EXACT_BITS = MappingProxyType({"f64": 53, "f32": 24, "f16": 11, "bf16": 8})
+_RANGE = MappingProxyType({"f64": 1024, "f32": 128, "f16": 16, "bf16": 128})
+_BITS = MappingProxyType({"bool": 1, "i8": 8, "u8": 8, "i16": 16, "i32": 32, "i64": 64})
+
+
+def is_lossless(source: str, target: str) -> bool:
+    """Whether every value of one dtype is a value of another, and comes back the same."""
+    if source == target or source == "bool":
+        return True
+    if source in _EXACT_BITS:
+        wider = target in _EXACT_BITS and _EXACT_BITS[source] <= _EXACT_BITS[target]
+        return wider and _RANGE[source] <= _RANGE[target]
+    if target in _EXACT_BITS:
+        return _BITS[source] <= _EXACT_BITS[target] and _BITS[source] < _RANGE[target]
+    if target not in _BITS or target == "bool":
+        return False
+    signs = source.startswith("u"), target.startswith("u")
+    return (_BITS[source] < _BITS[target] and not signs[1]) or signs == (True, True)
+
+
+def broadcast_operand(op: AccessOp, rewriting: Rewriting) -> bool:
+    """An operand that was broadcast -> what was broadcast, where the op itself makes the same shape of it."""
+    for number, access in enumerate(op.accesses):
+        inner = made_by(access, BroadcastOp)
+        source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
+        if source is None:
+            continue
+        operands = [*op.accesses[:number], source, *op.accesses[number + 1 :]]
+        rebuilt = cast(Constructor, type(op))(*operands, domain=op.domain)
+        if rebuilt.results[0].type == op.results[0].type:
+            op.with_access(number, source.value, source.index)
+            rewriting.rewriter.notify_op_modified(op)
+            return True
+    return False
+
+
+_BROADCASTING: tuple[type[AccessOp], ...] = (
+    *NEUTRAL,
+    MaximumOp,
+    MinimumOp,
+    SelectOp,
+    EqOp,
+    NeOp,
+    LtOp,
+    LeOp,
+    GtOp,
+    GeOp,
+)
+
+_TABLE: Rules = MappingProxyType(
+    {
+        AddOp: (neutral_element, add_of_negative),
+        SubOp: (neutral_element, sub_of_negative),
+        MulOp: (neutral_element, absorbing_element, mul_by_minus_one),
+        DivOp: (neutral_element, division_by_power_of_two),
+        FloordivOp: (neutral_element,),
+        PowOp: (neutral_element, square),
+        AndOp: (neutral_element, absorbing_element, same_operands),
+        OrOp: (neutral_element, absorbing_element, same_operands),
+        XorOp: (neutral_element,),
+        MaximumOp: (same_operands,),
+        MinimumOp: (same_operands,),
+        NegOp: (involution,),
+        NotOp: (involution,),
+        AbsOp: (absolute_value,),
+        SelectOp: (select_of_constant, select_of_equals, select_by_negation),
+        CastOp: (cast_to_same, cast_of_cast),
+    }
+)
+
+RULES: Rules = MappingProxyType(
+    {**_TABLE, **{kind: (*_TABLE.get(kind, ()), broadcast_operand) for kind in _BROADCASTING}}
+)
