@@ -217,7 +217,7 @@ class _Program:
 def number(attribute: Attribute) -> int | float:
     """The Python number of an attribute."""
     assert isinstance(attribute, (FloatAttr, IntegerAttr))
-    return cast("float | int", attribute.value.data)
+    return attribute.value.data
 
 
 def reduce(kind: ReduceKind, x: Array, axis: int) -> Array:
@@ -263,7 +263,7 @@ def cast_array(x: Any, element: Attribute) -> Any:
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     wide = x.astype(np.float64)
     inside = (wide > low) & (wide < high)
-    saturated = np.where(wide >= high, dtype.type(high), np.where(wide <= low, dtype.type(low), dtype.type(0)))
+    saturated: Any = np.where(wide >= high, dtype.type(high), np.where(wide <= low, dtype.type(low), dtype.type(0)))
     return np.where(inside, np.where(inside, wide, 0).astype(dtype), saturated)[()]
 
 
@@ -281,7 +281,9 @@ def _mod(a: Array, b: Array) -> Array:
 
 def _pow(a: Array, b: Array) -> Array:
     if a.dtype.kind not in "iu":
-        return np.power(a, b)
+        # an array of exponents: numpy takes a square root for the number 0.5, which differs at -inf
+        base, exponent = np.broadcast_arrays(a, b)
+        return np.power(base, exponent.copy())
     positive = np.power(a, np.where(b < 0, a.dtype.type(0), b))
     sign = np.where(b % 2 == 0, a.dtype.type(1), a)
     negative = np.where(np.abs(a) == 1, sign, a.dtype.type(0))
@@ -302,7 +304,7 @@ def _shl(a: Array, b: Array) -> Array:
 
 def _shr(a: Array, b: Array) -> Array:
     amount, outside = _shift_amount(a, b)
-    emptied = np.where(a < 0, a.dtype.type(-1), a.dtype.type(0)) if a.dtype.kind == "i" else a.dtype.type(0)
+    emptied: Any = np.where(a < 0, a.dtype.type(-1), a.dtype.type(0)) if a.dtype.kind == "i" else a.dtype.type(0)
     return np.where(outside, emptied, np.right_shift(a, amount))
 
 
