@@ -2,57 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
-from programs import IMPOSSIBLE, NEEDS_ISL, SCHEDULABLE, TURNING
-from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin
+from schedule_programs import IMPOSSIBLE, NEEDS_ISL, SCHEDULABLE, TURNING
+from schedule_support import admitted_bounds, arguments, parse
 from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects import loop, sdg
-from tempo_ir.dialects.types import shape_of
-from tempo_ir.index import evaluate
 from tempo_ir.lowering.schedule.driver import schedule_program
 from tempo_ir.reference.loop import run_loop
 from tempo_ir.reference.sdg import run
-from tempo_ir.tools.parsing import parse_module
-
-SIZES = (0, 1, 2, 3, 5, 8)
-
-
-def parse(text: str, *, verify: bool = True) -> sdg.ProgramOp:
-    context = Context()
-    for dialect in (Builtin, sdg.Sdg, loop.Loop):
-        context.load_dialect(dialect)
-    module = parse_module(context, text, "program.mlir")
-    if verify:
-        module.verify()
-    (program,) = module.ops
-    assert isinstance(program, sdg.ProgramOp)
-    program.detach()
-    return program
-
-
-def arguments(program: sdg.ProgramOp, bounds: Mapping[str, int]) -> dict[str, np.ndarray]:
-    generator = np.random.default_rng(7)
-    found = {}
-    for op in program.body.block.ops:
-        if isinstance(op, sdg.SourceOp):
-            points = [evaluate(program.space.bound(dim), bounds) for dim in op.domain.dims]
-            row = [extent for extent in shape_of(op.result.type) if isinstance(extent, int)]
-            found[op.key.data] = generator.standard_normal((*points, *row)).astype(np.float32)
-    return found
-
-
-def admitted_bounds(program: sdg.ProgramOp, sizes: tuple[int, ...] = SIZES) -> list[dict[str, int]]:
-    """Small bounds: every size of one, with 0, 1 and 3 of the others."""
-    params = program.space.params
-    choices = [sizes if position == len(params) - 1 else (0, 1, 3) for position in range(len(params))]
-    every = (dict(zip(params, values, strict=True)) for values in itertools.product(*choices))
-    return [bounds for bounds in every if evaluate(program.space.where, bounds)]
 
 
 def assert_same_results(program: sdg.ProgramOp, scheduled: loop.ProgramOp) -> None:
@@ -116,7 +75,7 @@ def test_equal_layers_stay_equal() -> None:
         assert lines[start : start + 7] == expected
 
 
-def test_compile_time_does_not_depend_on_the_number_of_layers_per_layer() -> None:
+def test_all_layers_share_one_loop() -> None:
     program = schedule_program(parse(SCHEDULABLE["layers"]))
     assert sum(isinstance(op, loop.ForOp) for op in program.walk()) == 1
 
@@ -131,3 +90,57 @@ def test_impossible_programs_show_their_cycle(name: str) -> None:
 def test_what_no_loop_orders_is_refused_by_name() -> None:
     with pytest.raises(PassFailedException, match=r"no loops found that order sdg.merge %s .*no value needs itself"):
         schedule_program(parse(TURNING))
+
+
+HOST = """
+sdg.program @host dims(i: I, t: T) where T >= 1 {
+  %env = sdg.host_state @env : !sdg.token
+  %log = sdg.host_state @log : !sdg.token
+  %seed = sdg.index i in (i) : tensor<i64>
+  %e0 = sdg.merge {i = 0 : %env, i > 0 : %e2[i - 1, T - 1]} in (i) : (!sdg.token, !sdg.token) -> !sdg.token
+  %first, %e1 = sdg.host @env::@reset(%seed[i]) after %e0[i] in (i)
+      : (tensor<i64>, !sdg.token) -> (tensor<2xf32>, !sdg.token)
+  %et = sdg.merge {t = 0 : %e1[i], t > 0 : %e2[i, t - 1]} in (i, t) : (!sdg.token, !sdg.token) -> !sdg.token
+  %obs = sdg.merge {t = 0 : %first[i], t > 0 : %after[i, t - 1]} in (i, t)
+      : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %act = sdg.tanh %obs[i, t] in (i, t) : (tensor<2xf32>) -> tensor<2xf32>
+  %after, %e2 = sdg.host @env::@step(%act[i, t]) after %et[i, t] in (i, t)
+      : (tensor<2xf32>, !sdg.token) -> (tensor<2xf32>, !sdg.token)
+  %sum = sdg.sum %after[i, 0:T] axes [0] in (i) : (tensor<2xf32>) -> tensor<2xf32>
+  %l0 = sdg.merge {i = 0 : %log, i > 0 : %l1[i - 1]} in (i) : (!sdg.token, !sdg.token) -> !sdg.token
+  %l1 = sdg.host @log::@write(%sum[i]) after %l0[i] in (i) : (tensor<2xf32>, !sdg.token) -> !sdg.token
+  sdg.output "after" %after[i, t] in (i, t) : tensor<2xf32>
+}
+"""
+
+
+class Recorder:
+    """A host object that writes down its calls, and whose answers depend on their order."""
+
+    def __init__(self, calls: list[str]) -> None:
+        self.calls = calls
+
+    def reset(self, seed: np.ndarray) -> np.ndarray:
+        self.calls.append(f"reset {int(seed)}")
+        return np.full(2, float(seed), np.float32)
+
+    def step(self, action: np.ndarray) -> np.ndarray:
+        self.calls.append("step")
+        return (action + len(self.calls)).astype(np.float32)
+
+    def write(self, total: np.ndarray) -> None:
+        self.calls.append("write")
+
+
+@pytest.mark.parametrize("bounds", [{"I": 0, "T": 2}, {"I": 1, "T": 1}, {"I": 3, "T": 4}])
+def test_host_calls_follow_their_tokens(bounds: dict[str, int]) -> None:
+    program = parse(HOST)
+    results, calls = [], []
+    for execute, target in ((run, program), (run_loop, schedule_program(program))):
+        env, log = [], []
+        hosts = {"env": lambda env=env: Recorder(env), "log": lambda log=log: Recorder(log)}
+        results.append(execute(target, {}, bounds, hosts=hosts))
+        calls.append((env, log))
+    assert calls[0] == calls[1]
+    assert calls[0][0] == [call for i in range(bounds["I"]) for call in [f"reset {i}", *["step"] * bounds["T"]]]
+    np.testing.assert_array_equal(results[0]["after"], results[1]["after"])

@@ -44,12 +44,14 @@ from tempo_ir.dialects.sdg import (
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import TRUE, Cond, Const, Expr, Index, Slice, Sym, compare, conj, negate, substitute
 from tempo_ir.index.isl import (
+    DIM,
     Map,
     Set,
     access_map,
     condition_set,
     counterexample,
     domain_set,
+    encode,
     params_set,
     pw_aff,
 )
@@ -217,14 +219,11 @@ def _through_tokens(op: SdgOp, steps: tuple[Step, ...], passed: frozenset[SdgOp]
 
 def _steps(op: SdgOp) -> Iterator[tuple[Access, Step]]:
     """The reads of an op; of a merge each where no earlier case holds."""
-    conds = op.conds if isinstance(op, MergeOp) else (TRUE,) * len(op.accesses)
-    earlier: list[Cond] = []
-    for access, cond in zip(op.accesses, conds, strict=True):
+    cases = _first_cases(op) if isinstance(op, MergeOp) else ((access, TRUE) for access in op.accesses)
+    for access, guard in cases:
         producer = access.value.owner
         if isinstance(producer, SdgOp):
-            guard = conj(cond, *(negate(other) for other in earlier))
             yield access, Step(op.domain, guard, access.index, producer.domain)
-        earlier.append(cond)
 
 
 def _is_formula(access: Access, reader: SdgOp) -> bool:
@@ -281,10 +280,10 @@ class _Checker:
     def _check_case(self, instance: Instance, op: MergeOp, bindings: Mapping[str, Expr], reads: set[object]) -> None:
         """The case that the leaf copies is the first that holds wherever the leaf runs."""
         chosen: list[Cond] = []
-        for access, step in _steps_of_cases(op):
+        for access, cond in _first_cases(op):
             expected = set() if _is_formula(access, op) else {self._row(access, bindings)}
             if expected == reads and _same_formula(access, instance.leaf, bindings):
-                chosen.append(substitute(step, bindings))
+                chosen.append(substitute(cond, bindings))
         key = ("case", instance.frame, tuple(chosen))
         if key not in self.answers:
             outside = conj(instance.frame.holds(), *(negate(cond) for cond in chosen))
@@ -298,7 +297,7 @@ class _Checker:
         """The leaves of an op together run each point of its domain once."""
         key = ("once", op.domain, tuple(instance.pattern for instance in instances))
         if key not in self.answers:
-            self.answers[key] = self._not_once(op.domain, instances)
+            self.answers[key] = _named(self._not_once(op.domain, instances), op.domain.dims)
         self._refuse(self.answers[key], f"{op_text(op)} does not run exactly once", op)
 
     def _not_once(self, domain: Domain, instances: Sequence[Instance]) -> Set | None:
@@ -322,7 +321,8 @@ class _Checker:
         first = producer.place < consumer.place
         key = ("order", dependence.steps, consumer.pattern, producer.pattern, common, first)
         if key not in self.answers:
-            self.answers[key] = self._late(dependence, consumer, producer, common, first)
+            late = self._late(dependence, consumer, producer, common, first)
+            self.answers[key] = _named(late, consumer.op.domain.dims)
         if self.answers[key] is not None:
             producer_text = op_text(producer.op)
             self._refuse(
@@ -387,7 +387,14 @@ class _Checker:
             raise IllegalScheduleError(f"{message}: {counterexample(points)}", op)
 
 
-def _steps_of_cases(op: MergeOp) -> Iterator[tuple[Access, Cond]]:
+def _named(points: Set | None, dims: Sequence[str]) -> Set | None:
+    """The points with their dims named, for messages."""
+    for position, dim in enumerate(dims if points is not None else ()):
+        points = points.set_dim_name(DIM.set, position, encode(dim))
+    return points
+
+
+def _first_cases(op: MergeOp) -> Iterator[tuple[Access, Cond]]:
     """Each case with the condition that it is the first to hold."""
     earlier: list[Cond] = []
     for access, cond in zip(op.accesses, op.conds, strict=True):
