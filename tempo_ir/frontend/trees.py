@@ -25,6 +25,8 @@ class Record(Node):
         return tree_map(function, self)
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
         raise ProgramError(f"the record has no '{name}', it has {', '.join(self.__dict__)}")
 
     def __repr__(self) -> str:

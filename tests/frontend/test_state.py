@@ -28,7 +28,7 @@ def test_a_state_is_carried_from_step_to_step() -> None:
 
 def test_a_state_is_carried_through_several_dims_in_lexicographic_order() -> None:
     def program():
-        (i, I), (e, E) = tp.dim("i"), tp.dim("e", 2)
+        (i, I), (e, _) = tp.dim("i"), tp.dim("e", 2)
         m, M = tp.dim("m", I * 2 // 2)
         w = tp.state("w", tp.i64[()], init=0, steps=(i, e, m))
         w.next = w[i] * 3 + (i + 2 * e + m)
