@@ -14,7 +14,7 @@
 // OPTION-NOT: Traceback
 // NEGATIVE: {{^}}error: --set T=-1: a bound is a number of steps, 0 or more
 // NEGATIVE-NOT: Traceback
-// NONE: {{^}}error: the program is declared for `T >= 1`, which fails for T = 0
+// NONE: {{^}}error: 'scan' needs T >= 1, got T = 0
 // NONE-NOT: Traceback
 // MISSING: {{^}}error: --input x={{.*}}absent.npy: No such file or directory
 // MISSING-NOT: Traceback

@@ -3,12 +3,16 @@
 // RUN: not tempo-opt %S/no_such_file.mlir 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: not tempo-opt %S 2>&1 | filecheck %s --check-prefix=DIRECTORY
 // RUN: not tempo-opt %s -t fortran 2>&1 | filecheck %s --check-prefix=TARGET
+// RUN: not tempo-opt %s -t mlir,llvm 2>&1 | filecheck %s --check-prefix=TARGETS
+// RUN: not tempo-opt %s -t 'triton{warps=4}' 2>&1 | filecheck %s --check-prefix=TARGET-OPTION
 // RUN: not tempo-opt %s --set width=3 2>&1 | filecheck %s --check-prefix=SET
 // RUN: not tempo-opt %s --print-ir-after=nothing 2>&1 | filecheck %s --check-prefix=DUMP
 
 // MISSING: {{^}}error: {{.*}}no_such_file.mlir: No such file or directory
 // DIRECTORY: {{^}}error: {{.*}}: Is a directory
 // TARGET: invalid choice: 'fortran' (choose from mlir, llvm, triton)
+// TARGETS: {{^}}<target>:1:1: error: one target is needed
+// TARGET-OPTION: {{^}}<target>:1:1: error: target 'triton' has no option 'warps'; its options: machine: str = sm_80
 // SET: {{^}}error: --set gives settings to a program in a Python file; the input is IR text
 // DUMP: {{^}}error: cannot print the IR around 'nothing': no pass has this name
 

@@ -1,7 +1,7 @@
 // Where the result goes and how it is printed.
 // RUN: tempo-opt %s -o %t.mlir
 // RUN: filecheck %s --check-prefix=CUSTOM --input-file=%t.mlir
-// RUN: not tempo-opt %s -o %t.mlir -p cse -t llvm,
+// RUN: echo "foo.bar" | not tempo-opt -o %t.mlir
 // RUN: filecheck %s --check-prefix=CUSTOM --input-file=%t.mlir
 // RUN: cat %s | tempo-opt | filecheck %s --check-prefix=CUSTOM
 // RUN: cat %s | tempo-opt - | filecheck %s --check-prefix=CUSTOM

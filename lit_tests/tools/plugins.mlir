@@ -13,7 +13,7 @@
 // PASSES: {{^}}test-fail Refuse the first `test.op`.
 // PASSES: {{^}}test-report Remark on every `test.op`, and count them.
 // PASSES-NEXT: {{^}} label: str = seen
-// PASSES-NEXT: {{^}} limit: int | None = none
+// PASSES-NEXT: {{^}} limit: int | None = None
 
 // DIALECTS: Available Dialects: arith, builtin, cf, extra, func, loop, math, scf, sdg, test, tile
 
@@ -34,6 +34,6 @@
 // CLASH: func.func private @f
 
 // OPTION: <pass-pipeline>:1:1: error: option 'limit' of pass 'test-report' takes int | None, not a
-// UNKNOWN-OPTION: <pass-pipeline>:1:1: error: pass 'test-report' has no option 'size'; its options: label: str = seen, limit: int | None = none
+// UNKNOWN-OPTION: <pass-pipeline>:1:1: error: pass 'test-report' has no option 'size'; its options: label: str = seen, limit: int | None = None
 
 func.func private @f() -> ()

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import Parameter
 from pathlib import Path
 from types import ModuleType
@@ -43,7 +43,6 @@ class LoadedProgram:
 
     op: ProgramOp
     source: Program | ModuleOp
-    hosts: Mapping[str, HostFactory] = field(default_factory=lambda: dict[str, HostFactory]())
 
     def initial(self, seed: int) -> dict[str, Array]:
         """The parameters and first states: the program's own, or for IR text, which has none, drawn from the seed."""
@@ -57,10 +56,11 @@ class LoadedProgram:
         return {op.key.data: op for op in self.op.body.block.ops if isinstance(op, InputOp)}
 
     @property
-    def state_names(self) -> set[str]:
-        """The names of the carried states: outputs of the same name as a parameter."""
+    def state_names(self) -> list[str]:
+        """The names of the carried states: parameters with an output of the same name."""
         outputs = {op.key.data for op in self.op.body.block.ops if isinstance(op, OutputOp)}
-        return outputs & {op.key.data for op in self.op.body.block.ops if isinstance(op, ParameterOp)}
+        parameters = [op.key.data for op in self.op.body.block.ops if isinstance(op, ParameterOp)]
+        return [name for name in parameters if name in outputs]
 
 
 # ---- loading ----
@@ -85,9 +85,8 @@ def load_python(path: Path, name: str | None, assignments: Mapping[str, Any]) ->
     function = find_program(path, name)
     settings = {key: value for key, value in assignments.items() if key in function.settings}
     program = _record(path, function, settings)
-    hosts = {key: info.make for key, info in program.hosts.items()}
     rest = {key: value for key, value in assignments.items() if key not in settings}
-    return LoadedProgram(program.op, program, hosts), rest
+    return LoadedProgram(program.op, program), rest
 
 
 def record_program(path: Path, name: str | None, settings: Mapping[str, Any]) -> Program:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 
-from tempo_ir.dialects.sdg import GradOp, ProgramOp
+from tempo_ir.runtime.errors import CallError
+from tempo_ir.runtime.executable import Executable
 from tempo_ir.tools.diagnostics import UserError, is_user_error, place_outside_package
-from tempo_ir.tools.instrumentation import print_to_string
 from tempo_ir.tools.programs import Array, HostFactory, LoadedProgram
 
 LEVELS = {"sdg": "sdg.mlir", "loop": "loop.mlir", "tile": "tile.mlir", "llvm": "llvm.ll", "triton": "triton.py"}
@@ -44,21 +43,11 @@ class Results:
     state: Mapping[str, Array]
 
 
-class Executable(Protocol):
-    """A program on a target."""
-
-    def run(self, call: Call) -> Results: ...
-
-    def ir(self, level: str) -> str: ...
-
-    @property
-    def statistics(self) -> Mapping[str, Any]: ...
-
-
-def run(program: Executable, call: Call) -> Results:
+def run(executable: Executable, call: Call) -> Results:
     """Run a call. What a host object raises becomes a message with its line and the op's. Raises UserError."""
+    arguments: dict[str, Any] = {**call.inputs, **call.bounds}
     try:
-        return program.run(call)
+        values = executable(**arguments, state=call.state, seed=call.seed, hosts=call.hosts)
     except Exception as error:  # a host object is the user's code, which may raise anything
         # whoever calls a host notes op and point on what it raises
         place = place_outside_package(error) if getattr(error, "__notes__", None) else None
@@ -68,94 +57,25 @@ def run(program: Executable, call: Call) -> Results:
         for note in error.__notes__:
             message.add_note(note)
         raise message from error
-
-
-def executable(program: LoadedProgram, target: str) -> Executable:
-    """The program compiled for `target`, or as it is for the reference interpreter."""
-    return Interpreted(program) if target == "reference" else Compiled(program, target)
-
-
-@dataclass(frozen=True)
-class Interpreted:
-    """The program under the reference interpreter: nothing is compiled."""
-
-    program: LoadedProgram
-
-    def run(self, call: Call) -> Results:
-        from tempo_ir.reference import sdg as reference
-
-        arguments = {**call.inputs, **call.state}
-        values = reference.run(_without_gradients(self.program.op), arguments, call.bounds, call.seed, dict(call.hosts))
-        return _sorted(call.program, values)
-
-    def ir(self, level: str) -> str:
-        if level != "sdg":
-            raise UserError(f"the reference interpreter runs the sdg program: there is no {level} level")
-        return print_to_string(self.program.op)
-
-    @property
-    def statistics(self) -> Mapping[str, Any]:
-        return {}
-
-
-class Compiled:
-    """The program compiled by `tempo_ir.compile`."""
-
-    def __init__(self, program: LoadedProgram, target: str) -> None:
-        import tempo_ir
-
-        self._executable = tempo_ir.compile(program.source, target=target)
-
-    def run(self, call: Call) -> Results:
-        arguments = {**call.inputs, **call.bounds}
-        result = self._executable(**arguments, state=dict(call.state), seed=call.seed, hosts=dict(call.hosts))
-        return _sorted(call.program, {**result.state, **result})
-
-    def ir(self, level: str) -> str:
-        return self._executable.ir(level)
-
-    @property
-    def statistics(self) -> Mapping[str, Any]:
-        found = self._executable.stats
-        return dataclasses.asdict(found)
-
-
-def _without_gradients(program: ProgramOp) -> ProgramOp:
-    """The program, or, where it asks for gradients, a copy in which they are expanded: that is what they mean."""
-    if not any(isinstance(op, GradOp) for op in program.body.block.ops):
-        return program
-    from tempo_ir.passes.sdg_autodiff import SdgAutodiffPass
-
-    module = ModuleOp([program.clone()])
-    SdgAutodiffPass().apply(Context(), module)
-    (expanded,) = module.ops
-    assert isinstance(expanded, ProgramOp)
-    return expanded
-
-
-def _sorted(program: LoadedProgram, values: Mapping[str, Array]) -> Results:
-    """Tell outputs from states, which are outputs by the name of a parameter."""
-    states = program.state_names
-    outputs = {name: value for name, value in values.items() if name not in states}
-    return Results(outputs, {name: value for name, value in values.items() if name in states})
+    return Results(values, {name: values.state[name] for name in call.program.state_names})
 
 
 # ---- what is written ----
 
 
-def write_ir(program: Executable, directory: Path) -> None:
+def write_ir(executable: Executable, directory: Path) -> None:
     """Write every level of IR that the executable has, one file each."""
     directory.mkdir(parents=True, exist_ok=True)
-    levels = ["sdg"] if isinstance(program, Interpreted) else list(LEVELS)
-    for level in levels:
-        (directory / LEVELS[level]).write_text(program.ir(level))
+    for level, file in LEVELS.items():
+        with suppress(CallError):  # a level that the target does not have
+            (directory / file).write_text(executable.ir(level))
 
 
-def write_triton(program: Executable, directory: Path) -> None:
+def write_triton(executable: Executable, directory: Path) -> None:
     """Write the Triton source, one file per kernel, as the lines `# ---- name.py` of its text divide it."""
     directory.mkdir(parents=True, exist_ok=True)
     name, lines = "triton.py", list[str]()
-    for line in [*program.ir("triton").splitlines(), "# ---- end"]:
+    for line in [*executable.ir("triton").splitlines(), "# ---- end"]:
         if not line.startswith("# ---- "):
             lines.append(line)
             continue
@@ -189,9 +109,9 @@ def _values(array: Array) -> str:
     return " ".join(text.split())
 
 
-def statistics_text(program: Executable) -> str:
+def statistics_text(executable: Executable) -> str:
     """A line per fact; nested ones are indented."""
-    return "\n".join(_facts(program.statistics, "")) or "the reference interpreter counts nothing"
+    return "\n".join(_facts(dataclasses.asdict(executable.stats), ""))
 
 
 def _facts(facts: Mapping[str, Any], indent: str) -> list[str]:

@@ -62,6 +62,8 @@ class TempoOptMain(xDSLOptMain):
         self.captured: list[Diagnostic] | None = None
         self.plugins = self._load_plugins(args)
         super().__init__("Run passes over recurrent-tensor IR, or print code from it.", args)
+        self.sources.texts[pipeline.TARGET_NAME] = self.args.target
+        pipeline.check_target(self.args.target, self.available_targets)
         self.times = instrumentation.Times()
         self.statistics: dict[str, dict[str, int]] = {}
         self.dumps = instrumentation.Dumps(
@@ -312,7 +314,7 @@ class TempoOptMain(xDSLOptMain):
         lines: list[str] = []
         for name, factory in self.available_passes.items():
             pass_class = factory()
-            summary = (inspect.getdoc(pass_class) or "").strip().partition("\n\n")[0]
+            summary = inspect.cleandoc(vars(pass_class).get("__doc__") or "").strip().partition("\n\n")[0]
             lines.append(f"{name:24} {' '.join(summary.split())}".rstrip())
             lines += [f"    {option}" for option in pipeline.describe_options(pass_class)]
         return "\n".join(lines)

@@ -73,10 +73,11 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def _run(arguments: argparse.Namespace, sources: Sources) -> int:
+    import tempo_ir
     from tempo_ir.tools import running
 
     call = _prepare(arguments, sources)
-    executable = running.executable(call.program, arguments.target)
+    executable = tempo_ir.compile(call.program.source, arguments.target)
     if arguments.dump_ir is not None:
         running.write_ir(executable, arguments.dump_ir)
     if arguments.emit_triton is not None:
@@ -89,7 +90,8 @@ def _run(arguments: argparse.Namespace, sources: Sources) -> int:
         print(running.statistics_text(executable))
     if not arguments.check:
         return 0
-    comparison = running.compare(results, running.run(running.executable(call.program, "reference"), call))
+    reference = tempo_ir.compile(call.program.source, "reference")
+    comparison = running.compare(results, running.run(reference, call))
     print(comparison.text)
     return 0 if comparison.equal else 1
 
@@ -113,7 +115,7 @@ def _prepare(arguments: argparse.Namespace, sources: Sources) -> Call:
     for bound in bounds.keys() - known.keys():
         print(Diagnostic("note", f"{bound} = {bounds[bound]}, since it is not set"), file=sys.stderr)
     arrays = programs.complete_inputs(program, given, bounds, arguments.seed)
-    hosts = {**program.hosts, **programs.load_hosts(arguments.host)}
+    hosts = programs.load_hosts(arguments.host)
     return Call(program, arrays, bounds, program.initial(arguments.seed), hosts, arguments.seed)
 
 

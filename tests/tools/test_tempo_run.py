@@ -79,7 +79,7 @@ def test_outputs_are_printed_and_written(folder, capsys):
     printed = capsys.readouterr().out
     assert "s: float32[3, 4] [[" in printed
     assert "check s: ok" in printed
-    assert (folder / "ir/sdg.mlir").read_text().startswith("sdg.program @scan dims(t: T)")
+    assert (folder / "ir/sdg.mlir").read_text().count("sdg.program @scan dims(t: T)") == 1
 
 
 def test_gradients_are_expanded_for_the_interpreter_and_states_written(folder, capsys):
@@ -124,7 +124,10 @@ def test_host_objects_come_from_modules(folder, capsys):
         ),
         (["scan.mlir", "--input", "x"], "error: --input x: write name=file.npy"),
         (["scan.mlir", "--input", "x=scan.mlir"], "error: --input x=scan.mlir: scan.mlir is no .npy file"),
-        (["scan.mlir", "--input", "x=wide.npy"], 'scan.mlir:5:3: error: input "x" has shape (3, 5), expected (3, 4)'),
+        (
+            ["scan.mlir", "--input", "x=wide.npy"],
+            "error: input 'x' is f32[T, 4], got an array of shape (3, 5)",
+        ),
         (
             ["scan.mlir", "--input", "x=x.npy", "--set", "T=4"],
             "error: input 'x' has T = 3, another input",
