@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -263,8 +263,10 @@ def cast_array(x: Any, element: Attribute) -> Any:
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     wide = x.astype(np.float64)
     inside = (wide > low) & (wide < high)
-    saturated: Any = np.where(wide >= high, dtype.type(high), np.where(wide <= low, dtype.type(low), dtype.type(0)))
-    return np.where(inside, np.where(inside, wide, 0).astype(dtype), saturated)[()]
+    result = np.where(inside, wide, 0).astype(dtype)
+    result[wide >= high] = high
+    result[wide <= low] = low
+    return result[()]
 
 
 def _floordiv(a: Array, b: Array) -> Array:
@@ -304,7 +306,7 @@ def _shl(a: Array, b: Array) -> Array:
 
 def _shr(a: Array, b: Array) -> Array:
     amount, outside = _shift_amount(a, b)
-    emptied: Any = np.where(a < 0, a.dtype.type(-1), a.dtype.type(0)) if a.dtype.kind == "i" else a.dtype.type(0)
+    emptied: Array = np.asarray(np.where(a < 0, -1, 0) if a.dtype.kind == "i" else 0, a.dtype)
     return np.where(outside, emptied, np.right_shift(a, amount))
 
 

@@ -229,6 +229,7 @@ def rsqrt(x: Register) -> Register:
 def lane_by_lane(function: str, *operands: Register) -> Register:
     """A function of the C library, called once per lane."""
     text = operands[0].text
+    operands = tuple(text.unify(*operands))
     first = operands[0]
     if not first.lanes:
         return text.call(function, first.kind, 0, *operands)
@@ -260,8 +261,8 @@ def _literal_power(x: Register, y: Register) -> Register | None:
         if y.name not in (text.constant(exponent, y.kind).name, text.constant(exponent, y.kind, text.lanes).name):
             continue
         if exponent in (0.5, -0.5):
-            # pow(-inf, 0.5) is inf and pow(-0.0, 0.5) is 0, sqrt's NaN and -0 differ only there
-            root = text.intrinsic("sqrt", x)
+            # a square root differs at -inf (NaN, the power is inf) and at -0.0 (-0.0, the power is 0)
+            root = text.select(text.compare("oeq", x, 0.0), 0.0, text.intrinsic("sqrt", x))
             root = text.select(text.compare("oeq", x, float("-inf")), float("inf"), root)
             return root if exponent > 0 else 1.0 / root
         return integer_power(x, int(exponent))
