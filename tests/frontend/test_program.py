@@ -266,3 +266,10 @@ def test_trees_of_outputs_and_records() -> None:
         _ = tp.record(a=1).b
 
     assert "the record has no 'b', it has a" in error_of(missing)
+
+
+def test_every_public_name_loads() -> None:
+    for name in dir(tp):
+        assert getattr(tp, name) is not None
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = tp.nothing
