@@ -90,7 +90,9 @@ class Call:
         """Run an operation in Python; 1 if it raised, which is kept, or if the call is to stop."""
         try:
             self._run(site.op, self.symbols(site.iterators, values))
-        except BaseException as error:  # whatever the user's code raises goes through native code, to be raised after it
+        except (
+            BaseException
+        ) as error:  # whatever the user's code raises goes through native code, to be raised after it
             self.error = error
         return self.ask()
 

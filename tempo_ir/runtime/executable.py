@@ -79,16 +79,18 @@ class Executable:
     ) -> Result:
         """Run the program.
 
-        `arguments` are inputs and bounds (bounds are read off the inputs where they can be); `state` holds the parameters,
-        by default those of `init(seed)`; `start` is what dims count on from, when a call resumes; `donate` lets the call
-        overwrite the arrays of `state`; `hosts` replaces host objects by name. Arrays are numpy's or torch's; if one is
-        a torch tensor, so are the results. Raises CallError for arguments that do not fit, ExecutionError for what has no
-        value, and what a host object raises.
+        `arguments` are inputs and bounds (bounds are read off the inputs where they can be); `state` holds the
+        parameters, by default those of `init(seed)`; `start` is what dims count on from, when a call resumes;
+        `donate` lets the call overwrite the arrays of `state`; `hosts` replaces host objects by name. Arrays are
+        numpy's or torch's; if one is a torch tensor, so are the results. Raises CallError for arguments that do not
+        fit, ExecutionError for what has no value, and what a host object raises.
         """
         given_state = self.init(seed) if state is None else dict(state)
         in_torch = any_torch((*arguments.values(), *given_state.values()))
         checked = self.signature.arguments(as_arrays(arguments), as_arrays(given_state))
-        request = Request(checked.arrays, checked.bounds, seed_of(seed), self._start(start or {}), self._hosts(hosts or {}))
+        request = Request(
+            checked.arrays, checked.bounds, seed_of(seed), self._start(start or {}), self._hosts(hosts or {})
+        )
         outputs = self._run(request, donate)
         result = Result({name: _kind(outputs[name], in_torch) for name in outputs if name not in self.signature.states})
         result.state = {

@@ -1,8 +1,8 @@
 """Where the buffers of a call lie: sizes and places for concrete bounds, and the arrays themselves.
 
-What the caller gave is used where it lies; outputs are made anew; everything else is placed in one arena. A buffer is live
-from the first to the last operation at the top of the program that uses it; buffers that are not live together share memory
-(first fit, greatest first).
+What the caller gave is used where it lies; outputs are made anew; everything else is placed in one arena. A buffer is
+live from the first to the last operation at the top of the program that uses it; buffers that are not live together
+share memory (first fit, greatest first).
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def aligned_copy(array: Array) -> Array:
 class Buffer:
     """A buffer of a program: how it lies in memory, who owns it, and when it is live.
 
-    `owner` is "input", "parameter", "output" or "" (the call); `zeroed` says that it must be zero when the program starts.
+    `owner` is "input", "parameter", "output" or "" (the call); `zeroed` says that it must be zero when the program
+    starts.
     """
 
     value: SSAValue
@@ -74,7 +75,8 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Offsets in the arena, in the order of the buffers (None for what does not lie there); its size; who has how much."""
+    """Offsets in the arena, in the order of the buffers (None for what does not lie there); its size; who has how
+    much."""
 
     offsets: tuple[int | None, ...]
     size: int
@@ -84,7 +86,9 @@ class Placement:
 def program_buffers(program: loop.ProgramOp) -> tuple[Buffer, ...]:
     """The buffers of a program, in order."""
     return tuple(
-        _buffer(op, program.space, *_live(op, program)) for op in program.body.walk() if isinstance(op, loop.BufferOperation)
+        _buffer(op, program.space, *_live(op, program))
+        for op in program.body.walk()
+        if isinstance(op, loop.BufferOperation)
     )
 
 

@@ -1,4 +1,5 @@
-"""Rows of buffers as numpy arrays, for what Python runs within a compiled program: host calls, leaves without a tile form."""
+"""Rows of buffers as numpy arrays, for what Python runs within a compiled program: host calls, leaves without a tile
+form."""
 
 from __future__ import annotations
 

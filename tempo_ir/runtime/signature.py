@@ -1,12 +1,13 @@
-"""What a program takes and gives: inputs, parameters, outputs, bounds, host objects, read off its sdg text; and calls of it
-checked against that.
+"""What a program takes and gives: inputs, parameters, outputs, bounds, host objects, read off its sdg text; and calls
+of it checked against that.
 
-A bound is read off the axes of the inputs, or given; two sources that disagree are both named. What the program declares of
-its bounds, and what its reads need of them (preconditions), is checked before anything runs.
+A bound is read off the axes of the inputs, or given; two sources that disagree are both named. What the program
+declares of its bounds, and what its reads need of them (preconditions), is checked before anything runs.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +43,9 @@ class ArraySpec:
         text = sdg.location_text(op.location)
         element_type = element(row)
         name = op.key.data
-        return ArraySpec(kind, name, dims, shape_of(row), numpy_dtype(element_type), dtype_name(element_type), text or "")
+        return ArraySpec(
+            kind, name, dims, shape_of(row), numpy_dtype(element_type), dtype_name(element_type), text or ""
+        )
 
     @property
     def extents(self) -> tuple[Extent, ...]:
@@ -124,7 +127,9 @@ class Signature:
         for name in state:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
-                raise CallError(f"the state has '{name}', which '{self.name}' does not declare; its parameters are {known}")
+                raise CallError(
+                    f"the state has '{name}', which '{self.name}' does not declare; its parameters are {known}"
+                )
         return Arguments(arrays, bounds.settled(arrays))
 
     def _takes(self) -> str:
@@ -167,10 +172,10 @@ class Bounds:
 
     def give(self, name: str, value: Any) -> None:
         """A bound that the caller states."""
-        integral = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
-        if not integral or value < 0:
+        number = None if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
+        if number is None or number < 0:
             raise CallError(f"the bound {name} is an integer of 0 or more, got {value!r}")
-        self.values[name], self.origins[name] = int(value), "the call"
+        self.values[name], self.origins[name] = number, "the call"
 
     def read(self, spec: ArraySpec, array: Array) -> None:
         """Bounds that are axes of an array."""
@@ -194,7 +199,7 @@ class Bounds:
             if arrays[spec.name].shape != expected:
                 needed = f"of shape {arrays[spec.name].shape}, {expected} is needed for {self._text(spec.extents)}"
                 raise spec.error(f"is {spec.text}, got an array {needed}")
-        needed = {cond: text for cond, text in signature.preconditions}
+        needed = dict(signature.preconditions)
         where = signature.space.where
         declared = where.args if isinstance(where, And) else (where,)
         for cond in dict.fromkeys((*declared, *needed)):

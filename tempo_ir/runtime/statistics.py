@@ -11,8 +11,8 @@ class Statistics:
     """Counts of an executable.
 
     `compile_seconds` by stage; `kernels` are distinct, `launches` the places in the program that launch one,
-    `host_sites` the places where Python is called. `peak_bytes` is the memory of the last call beside the caller's arrays;
-    `bytes_by_class` that of the buffers by owner or storage class, before they share memory.
+    `host_sites` the places where Python is called. `peak_bytes` is the memory of the last call beside the caller's
+    arrays; `bytes_by_class` that of the buffers by owner or storage class, before they share memory.
     """
 
     target: str

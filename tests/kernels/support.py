@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from xdsl.ir import Block, Region, SSAValue
+
 from tempo_ir.dialects.loop import AllocOp, BufferAccess, BufferType, ComputeOp, ProgramOp, YieldOp
 from tempo_ir.dialects.sdg import SdgOp
 from tempo_ir.dialects.tile.structure import KernelOp
@@ -13,10 +15,10 @@ from tempo_ir.index import Space, evaluate
 from tempo_ir.lowering.kernels.blocks import CPU, Blocks
 from tempo_ir.lowering.kernels.layout import Layout
 from tempo_ir.lowering.kernels.translation import leaf_buffers, translate
+from tempo_ir.lowering.llvm.jit import compile_kernel
 from tempo_ir.reference.dtypes import numpy_dtype
 from tempo_ir.reference.operations import evaluate as meaning
 from tempo_ir.reference.tile import run_kernel
-from xdsl.ir import Block, Region, SSAValue
 
 SMALL = Blocks(column=4, row=2, reduced=3, dynamic_row=2, dynamic=4)
 """Blocks that make tails and loops of everything."""
@@ -49,7 +51,13 @@ def kernel_of(leaf: ComputeOp, blocks: Blocks = CPU, space: Space | None = None)
 
 
 def run(
-    leaf: ComputeOp, inputs: Sequence[np.ndarray], shape: Sequence[int], symbols: Mapping[str, int], blocks: Blocks
+    leaf: ComputeOp,
+    inputs: Sequence[np.ndarray],
+    shape: Sequence[int],
+    symbols: Mapping[str, int],
+    blocks: Blocks,
+    *,
+    native: bool = False,
 ) -> tuple[np.ndarray, int, KernelOp]:
     """The result of the kernel, the number of its run-time error, and the kernel."""
     translation = kernel_of(leaf, blocks)
@@ -64,7 +72,10 @@ def run(
     given = iter(values[len(values) - sum(n < 0 for n in translation.kernel.grid.data) :])
     grid = [n if n >= 0 else next(given) for n in translation.kernel.grid.data]
     scalars = values[: len(translation.kernel.body.block.args) - len(pointers)]
-    run_kernel(translation.kernel, [*pointers, *scalars], grid)
+    if native:
+        compile_kernel(translation.kernel)(*pointers, *scalars, grid=grid)
+    else:
+        run_kernel(translation.kernel, [*pointers, *scalars], grid)
     return result, int(status[0]), translation.kernel
 
 
@@ -77,15 +88,16 @@ def check(
     tolerance: float = 2e-6,
     all_blocks: Sequence[Blocks] = (CPU, SMALL, PADDED),
 ) -> None:
-    """The kernel computes what the op means, for several block sizes."""
+    """The kernel computes what the op means: for several block sizes in the interpreter of tiles, and as native
+    code."""
     symbols = {} if symbols is None else symbols
-    for blocks in all_blocks:
+    for blocks, native in [*((blocks, False) for blocks in all_blocks), (CPU, True)]:
         leaf = leaf_of(make, types)
         op = leaf.body.block.first_op
         assert isinstance(op, SdgOp)
         (expected,) = meaning(op, list(inputs), symbols, 0, {})
         call = {"call.seed": 0, **symbols}
-        actual, status, kernel = run(leaf, inputs, expected.shape, call, blocks)
+        actual, status, kernel = run(leaf, inputs, expected.shape, call, blocks, native=native)
         assert status == 0
         compare(actual, expected, tolerance, str(kernel))
 
@@ -117,4 +129,3 @@ def data(shape: Sequence[int], dtype: str = "f32", seed: int = 0) -> np.ndarray:
 
 
 __all__ = ["PADDED", "SMALL", "check", "data", "kernel_of", "leaf_of", "run"]
-_ = SSAValue

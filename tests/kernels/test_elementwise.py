@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg import NO_DIMS
 from tempo_ir.dialects.types import dtype, tensor
 from tempo_ir.index import entry, expr
 from tempo_ir.lowering.kernels.elementwise import BINARY, UNARY
-
 from tests.kernels.support import check, data
 
 SHAPES = [(), (1,), (5,), (3, 7), (2, 3, 5), (2, 1, 3, 2)]

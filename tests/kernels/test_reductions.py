@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg import NO_DIMS
 from tempo_ir.dialects.types import Tensor, dtype, tensor
 from tempo_ir.index import expr
-
 from tests.kernels.support import check, data
 
 REDUCTIONS = [sdg.SumOp, sdg.ProdOp, sdg.MaxOp, sdg.MinOp, sdg.MeanOp]
@@ -29,7 +29,12 @@ def test_reductions(op: type, axes: tuple[int, ...]) -> None:
 def test_dynamic_axis(op: type, t: int) -> None:
     if t == 0 and op is sdg.MeanOp:
         return
-    for shape, axes in (((expr("t"), 3), (0,)), ((3, expr("t")), (1,)), ((expr("t"),), (0,)), ((2, expr("t"), 3), (1,))):
+    for shape, axes in (
+        ((expr("t"), 3), (0,)),
+        ((3, expr("t")), (1,)),
+        ((expr("t"),), (0,)),
+        ((2, expr("t"), 3), (1,)),
+    ):
         x = data([n if isinstance(n, int) else t for n in shape])
         check(lambda a, axes=axes: op(a, axes, domain=NO_DIMS), [f32(*shape)], [x], {"t": t}, tolerance=1e-5)
 
@@ -88,7 +93,9 @@ def test_contract(spec: str) -> None:
     inputs = spec.split("->")[0].split(",")
     shapes = [tuple(sizes[letter] for letter in letters) for letters in inputs]
     arrays = [data(shape, seed=n) for n, shape in enumerate(shapes)]
-    check(lambda *a: sdg.ContractOp(spec, *a, domain=NO_DIMS), [f32(*shape) for shape in shapes], arrays, tolerance=2e-5)
+    check(
+        lambda *a: sdg.ContractOp(spec, *a, domain=NO_DIMS), [f32(*shape) for shape in shapes], arrays, tolerance=2e-5
+    )
 
 
 @pytest.mark.parametrize("t", [0, 1, 6, 9])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg import NO_DIMS
 from tempo_ir.dialects.types import dtype, tensor
 from tempo_ir.index import expr
 from tempo_ir.lowering.kernels.blocks import CPU
-
 from tests.kernels.support import PADDED, SMALL, check, data, leaf_of, run
 
 F32, I64 = dtype("f32"), dtype("i64")

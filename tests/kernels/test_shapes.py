@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg import NO_DIMS
 from tempo_ir.dialects.types import Tensor, dtype, tensor
 from tempo_ir.index import Const, Slice, entry, expr, index
 from tempo_ir.lowering.kernels.blocks import CPU
-
 from tests.kernels.support import PADDED, SMALL, check, data, leaf_of, run
 
 
@@ -27,7 +27,15 @@ def test_transpose(permutation: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [((6,), (2, 3)), ((2, 3), (6,)), ((4, 6), (8, 3)), ((2, 3, 4), (6, 4)), ((6, 4), (2, 3, 4)), ((1,), ()), ((5, 1), (5,))],
+    [
+        ((6,), (2, 3)),
+        ((2, 3), (6,)),
+        ((4, 6), (8, 3)),
+        ((2, 3, 4), (6, 4)),
+        ((6, 4), (2, 3, 4)),
+        ((1,), ()),
+        ((5, 1), (5,)),
+    ],
 )
 def test_reshape(old: tuple[int, ...], new: tuple[int, ...]) -> None:
     check(lambda a: sdg.ReshapeOp(a, new, domain=NO_DIMS), [f32(*old)], [data(old)])
@@ -45,7 +53,9 @@ def test_broadcast() -> None:
     check(lambda a: sdg.BroadcastOp(a, (4, 3, 5), domain=NO_DIMS), [f32(3, 1)], [data((3, 1))])
 
 
-@pytest.mark.parametrize("take", ["[0:3, 1:7]", "[2:5:2, 3]", "[1, 2:3]", "[t:t + 2, 6 - t]", "[0:5, t:t]", "[0:t, 1:7:3]"])
+@pytest.mark.parametrize(
+    "take", ["[0:3, 1:7]", "[2:5:2, 3]", "[1, 2:3]", "[t:t + 2, 6 - t]", "[0:5, t:t]", "[0:t, 1:7:3]"]
+)
 def test_slice(take: str) -> None:
     check(lambda a: sdg.SliceOp(a, index(take), domain=NO_DIMS), [f32(5, 7)], [data((5, 7))], {"t": 2})
 

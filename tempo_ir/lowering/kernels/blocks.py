@@ -14,7 +14,8 @@ from tempo_ir.dialects.types import Extent
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Greatest block of a target: along columns (contiguous), rows, contracted or reduced axes, and of unknown extents."""
+    """Greatest block of a target: along columns (contiguous), rows, contracted or reduced axes, and of unknown
+    extents."""
 
     column: int
     row: int

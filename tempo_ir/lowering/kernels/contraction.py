@@ -1,8 +1,9 @@
 """Contractions at coordinates.
 
-A result read along one lane of each of two operands is a `tile.dot` per block of the contracted axis; along a lane of one
-operand only it is a dot with one row (or column). Where a lane is shared by the operands, where there are more or fewer than
-two operands, or where there is nothing to contract, the operands are multiplied element by element and summed.
+A result read along one lane of each of two operands is a `tile.dot` per block of the contracted axis; along a lane of
+one operand only it is a dot with one row (or column). Where a lane is shared by the operands, where there are more or
+fewer than two operands, or where there is nothing to contract, the operands are multiplied element by element and
+summed.
 """
 
 from __future__ import annotations

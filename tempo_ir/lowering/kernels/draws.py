@@ -36,7 +36,8 @@ def emit_random(translator: Translator, op: Operation, at: Coordinates) -> Tile:
     assert isinstance(op, sdg.RandomOp)
     builder = translator.builder
     element = flat_position(translator, op, at)
-    counter = (element.value.to(UI32), *(builder.index(word).to(UI32) for word in _point_words(translator)))
+    first, second, third = (builder.index(word).to(UI32) for word in _point_words(translator))
+    counter = element.value.to(UI32), first, second, third
     key = builder.index(SEED).to(UI32), builder.const(op.identity, UI32)
     words = [Tile(word, element.lanes) for word in builder.philox(key, counter)]
     drawn = translator.element(op.result)

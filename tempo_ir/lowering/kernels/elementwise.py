@@ -61,7 +61,8 @@ DIVISIONS: Mapping[type[Operation], type[ew.BinaryOp]] = MappingProxyType(
 
 
 def broadcast_coordinates(translator: Translator, operand: SSAValue, at: Sequence[Coordinate]) -> Coordinates:
-    """The coordinates of an operand that broadcasts to a result read at `at`: aligned right, 0 where it has extent 1."""
+    """The coordinates of an operand that broadcasts to a result read at `at`: aligned right, 0 where it has extent
+    1."""
     shape = translator.shape(operand)
     aligned = at[len(at) - len(shape) :]
     return tuple(ORIGIN if extent == 1 else c for extent, c in zip(shape, aligned, strict=True))
@@ -114,7 +115,9 @@ def emit_constant(translator: Translator, op: Operation, at: Coordinates) -> Til
         return translator.constant(op.number, translator.element(op.result))
     assert isinstance(op.value, DenseIntOrFPElementsAttr)
     if op.value.is_splat():
-        return translator.constant(op.value.get_values()[0], translator.element(op.result))
+        (number, *_) = op.value.get_values()
+        assert isinstance(number, (int, float))
+        return translator.constant(number, translator.element(op.result))
     raise Unsupported("a literal of several numbers is written by the host")
 
 

@@ -1,8 +1,8 @@
 """How buffers lie in memory: one formula for kernels, the native host program and the runtime.
 
-A buffer is row-major: its stored dims, outer ones first, then the axes of the row. A dim stored `full` or `growing` has a
-row per point of its extent, a `ring` one per slot. Rows whose extents vary with the point are packed densely, each in the
-room of the largest.
+A buffer is row-major: its stored dims, outer ones first, then the axes of the row. A dim stored `full` or `growing`
+has a row per point of its extent, a `ring` one per slot. Rows whose extents vary with the point are packed densely,
+each in the room of the largest.
 """
 
 from __future__ import annotations
@@ -139,4 +139,3 @@ def row_major(shape: Shape | Sequence[Extent]) -> list[Expr]:
 def element_bytes(element_type: Attribute) -> int:
     """Bytes of one element in memory; a boolean takes one."""
     return max(1, bit_width(element_type) // 8)
-

@@ -1,4 +1,5 @@
-"""Literals of several numbers: memory that is filled once, when the program starts, and read by the leaves that use them.
+"""Literals of several numbers: memory that is filled once, when the program starts, and read by the leaves that use
+them.
 
 Before: a leaf with `%c = sdg.constant dense<[1.0, 0.5]> : tensor<2xf32>` in its body. After:
 
@@ -34,9 +35,7 @@ from tempo_ir.dialects.types import as_tensor
 
 def is_literal(op: object) -> bool:
     """Whether an op is a constant of different numbers."""
-    return (
-        isinstance(op, sdg.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr) and not op.value.is_splat()
-    )
+    return isinstance(op, sdg.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr) and not op.value.is_splat()
 
 
 @dataclass
@@ -50,7 +49,7 @@ class Literals:
         """The leaf with its literals read from memory; a leaf that only fills the memory of one stays."""
         block = leaf.body.block
         constants = [op for op in block.ops if isinstance(op, sdg.ConstantOp) and is_literal(op)]
-        if not constants or not leaf.ins and len(block.ops) == 1 + len(constants):
+        if not constants or (not leaf.ins and len(block.ops) == 1 + len(constants)):
             return leaf
         reads = list(leaf.reads)
         for constant in constants:

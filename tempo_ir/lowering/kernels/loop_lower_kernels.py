@@ -13,9 +13,10 @@ loop.launch @add(%x, %h)[16 * t, 16 * t - 16]
 ...
 tile.kernel @add(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %n0: index, %n1: index) grid [] { ... }
 ```
-The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves open. Equal
-kernels (of equal layers, of one leaf at several indices) are one. A leaf without a tile form, such as a sort, stays as it is where the target can
-call the host (cpu), and is refused elsewhere. Where a kernel may fail, a loop.check follows the launch.
+The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves
+open. Equal kernels (of equal layers, of one leaf at several indices) are one. A leaf without a tile form, such as a
+sort, stays as it is where the target can call the host (cpu), and is refused elsewhere. Where a kernel may fail, a
+loop.check follows the launch.
 """
 
 from __future__ import annotations
@@ -115,7 +116,9 @@ class _Lowering:
         except Unsupported as unsupported:
             if self.target == "cpu":
                 return None
-            raise PassFailedException(f"{unsupported}: it does not run on target '{self.target}', only on cpu") from None
+            raise PassFailedException(
+                f"{unsupported}: it does not run on target '{self.target}', only on cpu"
+            ) from None
         known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
         self.names.add(known.kernel.sym_name.data)
         return replace(translation, kernel=known.kernel)

@@ -1,8 +1,8 @@
 """Sinks: the values that a kernel writes, and the loops over their elements.
 
-The axes of a result are iterated over by the programs of the grid (up to three axes of it) or by loops inside; up to two of
-them are lanes. Which ones follows from the op that makes the value: the free axes of the two operands of a contraction, the
-last two axes otherwise.
+The axes of a result are iterated over by the programs of the grid (up to three axes of it) or by loops inside; up to
+two of them are lanes. Which ones follows from the op that makes the value: the free axes of the two operands of a
+contraction, the last two axes otherwise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tempo_ir.dialects.types import Extent, Shape
 from tempo_ir.index import Const, Expr, as_expr, simplify
 from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
 from tempo_ir.lowering.kernels.tiles import Coordinate, Lane
-from tempo_ir.lowering.kernels.translator import AxisKey, Iterated, Source, Translator
+from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Source, Translator
 
 GRID_AXES = 3
 _PASS_THROUGH = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp)
@@ -53,7 +53,7 @@ def write_all(translator: Translator, owner: object, sinks: Sequence[Sink]) -> l
         extents.append(GridAxis(extent))
     inner = [number for number in range(len(axes)) if number not in places]
 
-    def step(at: list[Coordinate], carried: object) -> list[object]:
+    def step(at: list[Coordinate], carried: Carried | None) -> Carried:
         everywhere = {**places, **dict(zip(inner, at, strict=True))}
         coordinates = tuple(everywhere[number] for number in range(len(axes)))
         tiles = [translator.pull(sink.value, coordinates) for sink in sinks]
@@ -116,7 +116,8 @@ def _contraction(value: SSAValue, shape: Shape) -> sdg.ContractOp | None:
 def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iterated]) -> list[int]:
     """The axes that the grid runs along, in order.
 
-    An axis in segments is not one; nor is a lane where reductions stand, which would be repeated for each of its blocks.
+    An axis in segments is not one; nor is a lane where reductions stand, which would be repeated for each of its
+    blocks.
     """
     decisions = translator.decisions
     whole = [
@@ -158,4 +159,3 @@ def program_coordinate(translator: Translator, axis: Iterated, number: int) -> t
     first = counter * block
     full = isinstance(axis.extent, int) and axis.extent % block == 0
     return Coordinate(first, Lane(axis.key, first, block, axis.extent, 0, full)), count
-

@@ -1,7 +1,7 @@
 """Reductions, softmax and positions of extremes at coordinates: loops over the reduced axes that carry accumulators.
 
-One of the reduced axes is a lane where the result leaves room for one (a tile has two axes), the others are walked point by
-point. What is reduced twice (softmax: greatest, then sum, then the quotient) is computed again in each pass.
+One of the reduced axes is a lane where the result leaves room for one (a tile has two axes), the others are walked
+point by point. What is reduced twice (softmax: greatest, then sum, then the quotient) is computed again in each pass.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def accumulator(element: Attribute) -> Attribute:
 def reduced_axes(
     translator: Translator, owner: Operation, value: SSAValue, axes: Sequence[int], at: Coordinates
 ) -> tuple[list[Iterated], tuple[Lane, ...]]:
-    """How to iterate over the axes of `value` that are reduced, for a result read at `at`; and the lanes of the result."""
+    """How to iterate over the axes of `value` that are reduced, for a result read at `at`; and the lanes of the
+    result."""
     shape = translator.shape(value)
     return lanes_and_axes(translator, owner, {axis: shape[axis] for axis in axes}, at)
 
@@ -173,7 +174,9 @@ def emit_softmax(translator: Translator, op: Operation, at: Coordinates) -> Tile
         raise Refine(translator.key_of(lanes_of(row)[0]), points=True)
     greatest, total = softmax_statistics(translator, op, row, at[op.axis])
     weight = softmax_weight(translator, op, at, greatest)
-    some = combine(builder, ew.SelectOp, combine(builder, ew.EqOp, total, Tile(builder.const(0.0, element))), 1.0, total)
+    some = combine(
+        builder, ew.SelectOp, combine(builder, ew.EqOp, total, Tile(builder.const(0.0, element))), 1.0, total
+    )
     quotient = combine(builder, ew.DivOp, weight, some)
     return Tile(quotient.value.to(translator.element(op.operand)), quotient.lanes)
 
@@ -190,7 +193,8 @@ def softmax_statistics(
 ) -> tuple[Tile, Tile]:
     """The greatest element of a row (0 where it is -inf) and the sum of the weights.
 
-    Where the result is read along the whole axis at once, the passes read it at the same coordinates and share everything.
+    Where the result is read along the whole axis at once, the passes read it at the same coordinates and share
+    everything.
     """
     builder = translator.builder
     element = accumulator(translator.element(op.operand))

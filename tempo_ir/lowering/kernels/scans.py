@@ -1,7 +1,7 @@
 """Sinks with an order of their own: running sums and products, and sums scattered into rows.
 
-Neither can be asked for at one coordinate alone: a scan carries on along its axis, a scatter adds wherever the ids say. Both
-are written by the loop that computes them; the axes beside are iterated over as those of any other sink.
+Neither can be asked for at one coordinate alone: a scan carries on along its axis, a scatter adds wherever the ids
+say. Both are written by the loop that computes them; the axes beside are iterated over as those of any other sink.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ def write_scan(translator: Translator, owner: object, sink: Sink, op: sdg.ScanOp
             translator.store(sink.target, coordinates, Tile(tile.value.to(element), tile.lanes))
             return [translator.filled(rest, lanes)]
 
-        translator.over([Iterated(key, extent, block)], [(identity(kind, total_type), total_type, extents_of(lanes))], step)
+        translator.over(
+            [Iterated(key, extent, block)], [(identity(kind, total_type), total_type, extents_of(lanes))], step
+        )
 
     return beside(translator, owner, sink, op.axis, along)
 

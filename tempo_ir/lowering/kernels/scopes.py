@@ -1,8 +1,8 @@
 """Building a tile kernel from index expressions: what does not vary in a loop is placed before it, once.
 
-Coordinates of tiles are index expressions (`tempo_ir.index`). Their symbols are of two kinds: those of the launch (bounds,
-iterators of the loops round the launch), which reach the kernel as scalar arguments, a whole subexpression at a time; and
-the kernel's own loop counters and program ids, whose names start with `$`.
+Coordinates of tiles are index expressions (`tempo_ir.index`). Their symbols are of two kinds: those of the launch
+(bounds, iterators of the loops round the launch), which reach the kernel as scalar arguments, a whole subexpression
+at a time; and the kernel's own loop counters and program ids, whose names start with `$`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _OPERATIONS = {"+": ew.AddOp, "-": ew.SubOp, "*": ew.MulOp, "//": ew.FloorDivOp,
 
 
 class ScopedBuilder(KernelBuilder):
-    """A kernel builder that can place ops in any of the loop bodies that are open, and that evaluates index expressions."""
+    """A kernel builder that can place ops in any of the loop bodies that are open, and that evaluates index
+    expressions."""
 
     def __init__(self, name: str, pointers: Mapping[str, Attribute], grid: Sequence[int | None]):
         super().__init__(name, pointers, grid)

@@ -1,4 +1,5 @@
-"""Ops that move, select or place elements, at coordinates: the coordinates of the operand follow from those of the result."""
+"""Ops that move, select or place elements, at coordinates: the coordinates of the operand follow from those of the
+result."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ def emit_slice(translator: Translator, op: Operation, at: Coordinates) -> Tile:
     """Ranges shift and stretch the coordinates, points are coordinates."""
     assert isinstance(op, sdg.SliceOp)
     kept = iter(at)
-    places = [_taken(translator, entry, kept_) for entry, kept_ in ((e, next(kept) if isinstance(e, Slice) else None) for e in op.take)]
+    places = [
+        _taken(translator, entry, kept_)
+        for entry, kept_ in ((e, next(kept) if isinstance(e, Slice) else None) for e in op.take)
+    ]
     return translator.pull(op.operand, places)
 
 
@@ -153,7 +157,8 @@ def _padded_point(translator: Translator, start: Expr, low: Expr, extent: Expr) 
 
 
 def emit_reshape(translator: Translator, op: Operation, at: Coordinates) -> Tile:
-    """Dense memory is seen in the new shape; else the coordinates are counted in row-major order and taken apart again."""
+    """Dense memory is seen in the new shape; else the coordinates are counted in row-major order and taken apart
+    again."""
     assert isinstance(op, sdg.ReshapeOp)
     old, new = translator.shape(op.operand), translator.shape(op.result)
     source = translator.sources.get(op.operand)
@@ -224,12 +229,13 @@ def emit_gather(translator: Translator, op: Operation, at: Coordinates) -> Tile:
     before, inner, behind = at[: op.axis], at[op.axis : op.axis + rank], at[op.axis + rank :]
     rows = translator.shape(op.table)[op.axis]
     ids = checked_ids(translator, op, op.ids, inner, rows)
-    if not ids.lanes:
+    if len(ids.lanes) == 0:
         return translator.pull(op.table, (*before, Coordinate(row_symbol(translator, ids, rows)), *behind))
     source = translator.sources.get(op.table)
     others = lanes_of((*before, *behind))
-    if source is None or len(ids.lanes) > 1 or ids.lanes[0] in others or len(others) > 1:
-        raise Refine(translator.key_of(ids.lanes[0]), points=True)
+    lane = ids.lanes[0]
+    if source is None or len(ids.lanes) > 1 or lane in others or len(others) > 1:
+        raise Refine(translator.key_of(lane), points=True)
     return translator.gather(source, (*before, Coordinate(Const(0)), *behind), op.axis, ids)
 
 

@@ -1,8 +1,9 @@
 """Coordinates and labelled tiles: which elements of a tensor a kernel holds at once, and along which axes of a tile.
 
-A tensor of any rank is computed at *coordinates*, one per axis: a point, or the points of a *lane*, a block of indices that
-makes an axis of the tile. At most two lanes are in use at a time, since a tile has rank 2 at most; two axes read through
-one lane are a diagonal. A `Tile` names the lane of each of its axes, so that tiles are aligned by lane, not by position.
+A tensor of any rank is computed at *coordinates*, one per axis: a point, or the points of a *lane*, a block of
+indices that makes an axis of the tile. At most two lanes are in use at a time, since a tile has rank 2 at most; two
+axes read through one lane are a diagonal. A `Tile` names the lane of each of its axes, so that tiles are aligned by
+lane, not by position.
 """
 
 from __future__ import annotations

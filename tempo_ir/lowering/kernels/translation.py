@@ -30,8 +30,9 @@ STATUS = "status"
 class Translation:
     """A kernel; the expressions that a launch evaluates for its scalars and for the axes of its grid that are open.
 
-    `buffers` numbers the buffers of the leaf in the order of the kernel's pointers. `failures` are the messages of its run-time
-    errors: where there are any, the last pointer is an i32 that the kernel sets to the number of a message, from 1.
+    `buffers` numbers the buffers of the leaf in the order of the kernel's pointers. `failures` are the messages of
+    its run-time errors: where there are any, the last pointer is an i32 that the kernel sets to the number of a
+    message, from 1.
     """
 
     kernel: KernelOp
@@ -47,7 +48,10 @@ def leaf_buffers(leaf: BodyOperation) -> list[SSAValue]:
 def leaf_key(leaf: BodyOperation) -> Hashable:
     """What the translation of a leaf depends on: leaves of equal keys share a kernel."""
     numbers: dict[SSAValue, int] = {buffer: number for number, buffer in enumerate(leaf_buffers(leaf))}
-    accesses = [(numbers[access.buffer], access.buffer.type, access.index, access.type) for access in (*leaf.reads, *leaf.writes)]
+    accesses = [
+        (numbers[access.buffer], access.buffer.type, access.index, access.type)
+        for access in (*leaf.reads, *leaf.writes)
+    ]
     values: dict[SSAValue, int] = {argument: number for number, argument in enumerate(leaf.body.block.args)}
     ops: list[Hashable] = []
     for op in leaf.body.block.ops:
@@ -86,7 +90,9 @@ def _block_key(block: Block, values: dict[SSAValue, int]) -> Hashable:
     return arguments, tuple(ops)
 
 
-def translate(leaf: BodyOperation, name: str, space: Space, layouts: Mapping[SSAValue, Layout], blocks: Blocks) -> Translation:
+def translate(
+    leaf: BodyOperation, name: str, space: Space, layouts: Mapping[SSAValue, Layout], blocks: Blocks
+) -> Translation:
     """The kernel of a leaf. Raises Unsupported where an op of it has no tile form."""
     decisions = Decisions()
     while True:
@@ -118,7 +124,7 @@ class _Attempt:
         self.builder = ScopedBuilder(name, pointers, [])
         self.layouts = layouts
         self.names = names
-        sources = {
+        sources: dict[SSAValue, Source] = {
             argument: self.source(access) for argument, access in zip(leaf.body.block.args, leaf.reads, strict=True)
         }
         self.translator = Translator(
@@ -128,7 +134,11 @@ class _Attempt:
             blocks,
             decisions,
             [value + start_of(dim) for dim, value in leaf.point],
-            {loop.iterator: Sym(loop.iterator) + start_of(loop.iterator) for loop in enclosing_loops(leaf) if loop.iterator in space.names},
+            {
+                loop.iterator: Sym(loop.iterator) + start_of(loop.iterator)
+                for loop in enclosing_loops(leaf)
+                if loop.iterator in space.names
+            },
             self.builder[STATUS] if checked else None,
         )
 
@@ -139,7 +149,9 @@ class _Attempt:
 
     def build(self) -> Translation:
         """The kernel: every yielded value written where it goes."""
-        sinks = [Sink(value, self.source(access)) for value, access in zip(self.leaf.yielded, self.leaf.writes, strict=True)]
+        sinks = [
+            Sink(value, self.source(access)) for value, access in zip(self.leaf.yielded, self.leaf.writes, strict=True)
+        ]
         grid = self._write(sinks)
         self.builder.set_grid([axis.extent if isinstance(axis.extent, int) else None for axis in grid])
         open_axes = tuple(axis.extent for axis in grid if not isinstance(axis.extent, int))

@@ -1,19 +1,20 @@
 """From a body of sdg ops to one tile kernel: every value is computed at the coordinates that its reader asks for.
 
-The translation pulls. A sink (a row written) asks for its value at the coordinates of a block; an elementwise op asks for its
-operands at the same ones, a transpose permutes them, a slice shifts them, a sum opens a loop over the axis and asks there, a
-read of memory becomes a load. What was asked before at the same coordinates is shared, and stands outside of the loops in
-which it does not vary (`scopes`).
+The translation pulls. A sink (a row written) asks for its value at the coordinates of a block; an elementwise op asks
+for its operands at the same ones, a transpose permutes them, a slice shifts them, a sum opens a loop over the axis
+and asks there, a read of memory becomes a load. What was asked before at the same coordinates is shared, and stands
+outside of the loops in which it does not vary (`scopes`).
 
-Which axes are lanes is decided before; where an op finds that it cannot be read so, it raises `Refine`, and the kernel is
-built again with the axis read point by point, in segments, or in digits. An op that has no tile form at all raises
-`Unsupported`.
+Which axes are lanes is decided before; where an op finds that it cannot be read so, it raises `Refine`, and the
+kernel is built again with the axis read point by point, in segments, or in digits. An op that has no tile form at all
+raises `Unsupported`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import MappingProxyType
 
 from xdsl.dialects.builtin import i32
@@ -46,7 +47,8 @@ class AxisKey:
 
 
 class Refine(Exception):
-    """An axis cannot be iterated as it is: read it point by point, in segments cut at `cuts`, or in digits of `factor`."""
+    """An axis cannot be iterated as it is: read it point by point, in segments cut at `cuts`, or in digits of
+    `factor`."""
 
     def __init__(self, key: AxisKey, *, points: bool = False, cuts: Sequence[Expr] = (), factor: int = 0):
         super().__init__(f"axis {key.axis}: points={points}, cuts={[str(c) for c in cuts]}, factor={factor}")
@@ -65,7 +67,8 @@ class Decisions:
     factors: dict[AxisKey, int] = field(default_factory=dict[AxisKey, int])
 
     def learn(self, refine: Refine) -> None:
-        """Record a refinement; raises Unsupported if it was known, so that a kernel is built a bounded number of times."""
+        """Record a refinement; raises Unsupported if it was known, so that a kernel is built a bounded number of
+        times."""
         key = refine.key
         if refine.points and key not in self.points:
             self.points.add(key)
@@ -200,8 +203,9 @@ class Translator:
     def _access(self, source: Source, at: Coordinates, positions: tuple[int, Tile] | None = None) -> _Accessed:
         """A view of the memory for the coordinates, and what of it to access.
 
-        Each lane is one axis of the view: its size is the lane's limit, so that padding is masked; axes that are read through
-        one lane (a diagonal) add their strides. `positions` replaces the coordinate of one axis by the indices in a tile.
+        Each lane is one axis of the view: its size is the lane's limit, so that padding is masked; axes that are read
+        through one lane (a diagonal) add their strides. `positions` replaces the coordinate of one axis by the
+        indices in a tile.
         """
         offset = source.array.offset
         axes: list[_ViewAxis] = []
@@ -296,7 +300,13 @@ class Translator:
         if lane.full or (identity == 0 and lane in tile.zero_padded):
             return tile
         inside = self.builder.in_range(self.builder.index(lane.first), lane.size, self.builder.index(lane.limit))
-        masked = combine(self.builder, ew.SelectOp, Tile(inside, (lane,)), tile, Tile(self.builder.const(identity, tile.value.element)))
+        masked = combine(
+            self.builder,
+            ew.SelectOp,
+            Tile(inside, (lane,)),
+            tile,
+            Tile(self.builder.const(identity, tile.value.element)),
+        )
         return Tile(masked.value, masked.lanes, frozenset({lane}) if identity == 0 else frozenset())
 
     # -- run-time errors
@@ -344,7 +354,7 @@ class Translator:
             clipped = minimum(cut, as_expr(extent))
             bounds.append(simplify(maximum(bounds[-1], clipped), self.builder.facts))
         bounds.append(as_expr(extent))
-        stretches = [(low, high) for low, high in zip(bounds, bounds[1:], strict=False) if low != high]
+        stretches = [(low, high) for low, high in pairwise(bounds) if low != high]
         return [(plain_extent(low), plain_extent(high)) for low, high in stretches]
 
     def over(

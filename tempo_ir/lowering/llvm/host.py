@@ -2,10 +2,10 @@
 
     i32 @host(void** buffers, i64* scalars, i32 (**callbacks)(i64* symbols))
 
-- `buffers` holds the address of each buffer of the program, in order, and last that of the kernels' scratch; `scalars` the bounds, then the seed and where each
-  dim starts.
-- What only Python can do (host calls, leaves without a tile form, errors) is a *site*: `callbacks[1 + n]` is called with the
-  values of the iterators round it. What it returns is not 0 when it raised: the program stops and returns 1.
+- `buffers` holds the address of each buffer of the program, in order, and last that of the kernels' scratch;
+  `scalars` the bounds, then the seed and where each dim starts.
+- What only Python can do (host calls, leaves without a tile form, errors) is a *site*: `callbacks[1 + n]` is called
+  with the values of the iterators round it. What it returns is not 0 when it raised: the program stops and returns 1.
 - `callbacks[0]` is asked now and then, in the iterations of the outer loops, whether to go on (Ctrl-C).
 
 Between the loops nothing is allocated and nothing else is called: where the buffers lie is decided before.
@@ -89,7 +89,9 @@ class _HostText:
         for number, name in enumerate(scalar_names(program)):
             self.symbols[name] = self._loaded("i64", "%scalars", number)
         self.scratch = self._loaded("ptr", "%buffers", len(self.buffers))
-        self.pointers = {buffer: self._loaded("ptr", "%buffers", number) for number, buffer in enumerate(self.buffers)}
+        self.pointers: dict[SSAValue, str] = {
+            buffer: self._loaded("ptr", "%buffers", number) for number, buffer in enumerate(self.buffers)
+        }
 
     def finished(self) -> str:
         """The text of the function."""
