@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter
@@ -23,7 +24,7 @@ from tempo_ir.dialects.sdg import InputOp, OutputOp, ParameterOp, ProgramOp
 from tempo_ir.dialects.types import element, is_bool, is_float, shape_of
 from tempo_ir.index.expr import And, Cond, Expr, Sym, evaluate, free_symbols
 from tempo_ir.reference.dtypes import numpy_dtype
-from tempo_ir.tools.diagnostics import UserError, is_user_error, place_in_file, place_of_location
+from tempo_ir.tools.diagnostics import Place, UserError, is_user_error, place_in_file, place_of_location
 from tempo_ir.tools.parsing import parse_module
 
 if TYPE_CHECKING:
@@ -102,7 +103,17 @@ def _record(path: Path, function: ProgramFunction, settings: Mapping[str, Any]) 
     for key, default in function.settings.items():
         if default is Parameter.empty and key not in settings:
             raise UserError(f"the program '{function.name}' needs a value for '{key}': give --set {key}=...")
-    return call_user_code(path, lambda: function(**settings))
+    from tempo_ir.frontend.errors import ProgramError
+
+    try:
+        return call_user_code(path, lambda: function(**settings))
+    except ProgramError as error:
+        above = {frame.filename for frame in traceback.extract_stack()}
+        if error.place is not None and error.place.file not in above:
+            raise
+        # about the call itself, which is the tool's: the user's line is that of the program
+        code = function.function.__code__
+        raise UserError(error.message, Place(code.co_filename, code.co_firstlineno)) from error
 
 
 def find_program(path: Path, name: str | None) -> ProgramFunction:

@@ -106,7 +106,7 @@ def results_text(results: Results) -> str:
 def _values(array: Array) -> str:
     shown = array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
     text = np.array2string(shown, precision=6, threshold=16, edgeitems=3, separator=" ")
-    return " ".join(text.split())
+    return " ".join(text.split()).replace("[ ", "[").replace(" ]", "]")
 
 
 def statistics_text(executable: Executable) -> str:
