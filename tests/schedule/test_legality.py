@@ -13,18 +13,18 @@ from xdsl.ir import Block, Operation
 from tempo_ir.dialects import loop
 from tempo_ir.dialects.sdg import CondAttr, EntryAttr, IndexAttr
 from tempo_ir.index import Slice, Sym, cond, expr, negate, substitute
+from tempo_ir.lowering.schedule.distances import Distances
 from tempo_ir.lowering.schedule.driver import ordered
 from tempo_ir.lowering.schedule.emit import Emitted, loop_program
 from tempo_ir.lowering.schedule.isl_tree import loop_nest
 from tempo_ir.lowering.schedule.legality import Claim, IllegalScheduleError, check_schedule
-from tempo_ir.lowering.schedule.named_dims import Choices
 from tempo_ir.lowering.schedule.statements import Statements
 from tempo_ir.reference.loop import run_loop
 
 
 def scheduled(text: str) -> tuple[Emitted, Claim]:
     source = parse(text)
-    statements, order = ordered(Statements.of(source), Choices())
+    statements, order = ordered(Statements.of(source), Distances(source.space))
     emitted = loop_program(statements, loop_nest(statements.graph, order))
     return emitted, Claim(source, emitted.origins, emitted.memory)
 

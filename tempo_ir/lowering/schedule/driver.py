@@ -1,9 +1,14 @@
-"""Scheduling of one program: statements, an order of them, loops, and the proof that they are right."""
+"""Scheduling of one program: statements, the best of some orders of them, loops, and the proof that they are right."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice, permutations
+
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.sdg import ProgramOp
+from tempo_ir.index.domain import Space
+from tempo_ir.lowering.schedule.cost import MACHINES, Estimator
 from tempo_ir.lowering.schedule.diagnosis import no_order
 from tempo_ir.lowering.schedule.distances import Distances
 from tempo_ir.lowering.schedule.emit import loop_program
@@ -14,35 +19,64 @@ from tempo_ir.lowering.schedule.named_dims import Choices, UnorderedError, sched
 from tempo_ir.lowering.schedule.order import Node
 from tempo_ir.lowering.schedule.statements import Statements
 
+WORTH_IT = 0.9
+"""An order must take less than this share of the time of the plain one, or the plain one stays: estimates are rough."""
 
-def schedule_program(program: ProgramOp, max_candidates: int = 4) -> LoopProgramOp:
+
+def schedule_program(program: ProgramOp, target: str = "cpu", max_candidates: int = 4) -> LoopProgramOp:
     """
     The loop program of an sdg program, which is left as it is.
 
     Raises ScheduleError where the program has no order, with the shortest cycle.
     """
-    statements, order = ordered(Statements.of(program), Choices())
+    distances = Distances(program.space)
+    statements, order = ordered(Statements.of(program), distances)
+    order = _best(statements, order, distances, target, max_candidates)
     emitted = loop_program(statements, loop_nest(statements.graph, order))
     check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory))
     return emitted.program
 
 
-def ordered(statements: Statements, choices: Choices) -> tuple[Statements, list[Node]]:
+def ordered(statements: Statements, distances: Distances) -> tuple[Statements, list[Node]]:
     """
-    An order of the statements: over named dims; else with merges split by case; else with the help of isl.
+    The plain order of the statements: over dims as declared, fused; else with merges split by case; else by isl.
 
     Returns the statements as they were split, too. Raises ScheduleError where there is no order.
     """
-    distances = Distances(statements.program.space)
     while True:
         try:
-            return statements, schedule(statements.graph, distances, choices)
+            return statements, schedule(statements.graph, distances, Choices())
         except UnorderedError as error:
             split = statements.split(error.statements)
         if split is None:
             break
         statements = split
     try:
-        return statements, schedule(statements.graph, distances, choices, order_by_isl)
+        return statements, schedule(statements.graph, distances, Choices(), order_by_isl)
     except UnorderedError as error:
         raise no_order(statements, error) from error
+
+
+def _best(
+    statements: Statements, plain: list[Node], distances: Distances, target: str, max_candidates: int
+) -> list[Node]:
+    """The order that the cost model of the target likes best; the plain one unless another is clearly better."""
+    estimator = Estimator(statements.graph, distances, MACHINES[target])
+    best, least = plain, estimator.estimate(plain).seconds * WORTH_IT
+    for choices in islice(_choices(statements.graph.space), max_candidates - 1):
+        try:
+            order = schedule(statements.graph, distances, choices)
+        except UnorderedError:
+            continue
+        seconds = estimator.estimate(order).seconds
+        if seconds < least:
+            best, least = order, seconds
+    return best
+
+
+def _choices(space: Space) -> Iterator[Choices]:
+    """What else to try: each other order of the dims, then loops that are not fused."""
+    for dims in permutations(space.names):
+        if dims != space.names:
+            yield Choices(dims=dims)
+    yield Choices(fuse=False)

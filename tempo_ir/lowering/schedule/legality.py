@@ -389,7 +389,9 @@ class _Checker:
 
 def _named(points: Set | None, dims: Sequence[str]) -> Set | None:
     """The points with their dims named, for messages."""
-    for position, dim in enumerate(dims if points is not None else ()):
+    if points is None:
+        return None
+    for position, dim in enumerate(dims):
         points = points.set_dim_name(DIM.set, position, encode(dim))
     return points
 

@@ -8,6 +8,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.sdg import ProgramOp
 
@@ -38,10 +39,16 @@ class SdgSchedulePass(ModulePass):
     max_candidates: int = 4
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        # islpy is imported only by those who schedule
+        from tempo_ir.lowering.schedule.cost import MACHINES
         from tempo_ir.lowering.schedule.driver import schedule_program
 
+        if self.target not in MACHINES:
+            raise PassFailedException(
+                f"unknown target '{self.target}' of {self.name}; use one of {', '.join(MACHINES)}"
+            )
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
-            scheduled = schedule_program(program, self.max_candidates)
+            scheduled = schedule_program(program, self.target, self.max_candidates)
             Rewriter.insert_op(scheduled, InsertPoint.before(program))
             program.detach()
             program.erase()

@@ -1,0 +1,148 @@
+""" An estimate of the time and memory of an order, for choosing among orders: how often values leave the cache, and
+what is kept.
+
+A read is near where all loops of the value read are round its reader too and the value is at a constant distance. It
+then costs nothing if what the loop that carries it touches in between fits the cache; every other read costs its
+bytes. Reuse distance, not footprint, decides: each weight of a network fits a cache, all of them do not (research on
+kernel formation found this to order candidates rightly, to a factor of about 1.5 of the measured time).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+
+from tempo_ir.index.expr import Slice, evaluate
+from tempo_ir.lowering.schedule.distances import Distances
+from tempo_ir.lowering.schedule.graph import Dependence, Graph
+from tempo_ir.lowering.schedule.order import Leaf, Loop, Node, Wave
+
+NOMINAL_BOUND = 128
+"""What every bound is taken to be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the estimate needs of a target: bytes per second of memory, bytes of cache, seconds to start a leaf."""
+
+    bandwidth: float
+    cache: float
+    start: float
+
+
+MACHINES: Mapping[str, Machine] = {
+    "cpu": Machine(bandwidth=1e10, cache=1e6, start=5e-8),
+    "sm_80": Machine(bandwidth=1.5e12, cache=4e7, start=5e-6),
+    "sm_90": Machine(bandwidth=3e12, cache=5e7, start=5e-6),
+    "gfx942": Machine(bandwidth=4e12, cache=2.5e8, start=6e-6),
+}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Estimate:
+    """Seconds of one call and bytes kept at most, at nominal bounds; the faster order is the less."""
+
+    seconds: float
+    peak_bytes: float
+
+
+@dataclass
+class Estimator:
+    """Estimates orders of one graph."""
+
+    graph: Graph
+    distances: Distances
+    machine: Machine
+    sizes: dict[str, int] = field(default_factory=dict[str, int])
+
+    def __post_init__(self) -> None:
+        bounds = dict.fromkeys(self.graph.space.params, NOMINAL_BOUND)
+        for dim, bound in self.graph.space.dims:
+            self.sizes[dim] = max(1, evaluate(bound, bounds))
+
+    def estimate(self, order: Sequence[Node]) -> Estimate:
+        """The estimate of an order."""
+        paths: dict[int, tuple[Loop | Wave, ...]] = {}
+        _collect(order, (), paths)
+        touched: dict[int, float] = {}
+        starts = 0.0
+        for number, path in paths.items():
+            starts += self._points(number)
+            for depth, loop in enumerate(path):
+                inner = prod(self._trips(outer) for outer in path[depth + 1 :])
+                touched[id(loop)] = touched.get(id(loop), 0.0) + inner * self.graph.statements[number].weight
+        moved, kept = 0.0, dict[int, float]()
+        for dependence in self.graph.dependences:
+            window = self._window(dependence, paths, touched)
+            if window is None:
+                moved += self._bytes_read(dependence)
+            producer = self.graph.statements[dependence.producer]
+            whole = self._points(producer.number) * producer.weight
+            rows = whole if window is None else window
+            kept[producer.number] = max(kept.get(producer.number, 0.0), rows)
+        seconds = moved / self.machine.bandwidth + starts * self.machine.start
+        return Estimate(seconds, sum(kept.values()))
+
+    def _points(self, number: int) -> float:
+        return float(prod(self.sizes[dim] for dim in self.graph.statements[number].dims))
+
+    def _trips(self, loop: Loop | Wave) -> int:
+        return self.sizes[loop.dim] if isinstance(loop, Loop) else NOMINAL_BOUND
+
+    def _bytes_read(self, dependence: Dependence) -> float:
+        """All bytes that the consumer reads through one access; a slice is half of what it could be."""
+        consumer, producer = self.graph.statements[dependence.consumer], self.graph.statements[dependence.producer]
+        rows = 1.0
+        for dim, entry in zip(producer.dims, dependence.relation.index, strict=True):
+            rows *= max(1.0, self.sizes[dim] / 2) if isinstance(entry, Slice) else 1.0
+        return self._points(consumer.number) * rows * producer.weight
+
+    def _window(
+        self, dependence: Dependence, paths: Mapping[int, tuple[Loop | Wave, ...]], touched: Mapping[int, float]
+    ) -> float | None:
+        """The bytes of a value that are kept for a near read; None if the read is far."""
+        producer = self.graph.statements[dependence.producer]
+        common = _common(paths[dependence.consumer], paths[dependence.producer])
+        looped = {loop.dim for loop in common if isinstance(loop, Loop)}
+        if not looped.issuperset(producer.dims):
+            return None
+        rows = 1.0
+        for position, loop in enumerate(common):
+            if (
+                not isinstance(loop, Loop)
+                or loop.dim not in producer.dims
+                or loop.dim not in dependence.relation.consumer.dims
+            ):
+                continue
+            distance = self.distances.of(dependence.relation, loop.dim)
+            if distance is None:
+                continue
+            if distance.lower is None or distance.upper is None:
+                return None
+            delay = loop.shifts[dependence.consumer] - loop.shifts[dependence.producer]
+            reach = max(abs(distance.lower * loop.direction + delay), abs(distance.upper * loop.direction + delay))
+            if reach and touched[id(loop)] * reach > self.machine.cache:
+                return None
+            if reach:
+                inner = prod(self._trips(inside) for inside in common[position + 1 :])
+                rows = max(rows, (reach + 1) * inner)
+        return rows * producer.weight
+
+
+def _collect(nodes: Sequence[Node], path: tuple[Loop | Wave, ...], paths: dict[int, tuple[Loop | Wave, ...]]) -> None:
+    for node in nodes:
+        if isinstance(node, Leaf):
+            paths[node.statement] = path
+        else:
+            _collect(node.body, (*path, node), paths)
+
+
+def _common(left: Sequence[Loop | Wave], right: Sequence[Loop | Wave]) -> list[Loop | Wave]:
+    """The loops round both."""
+    found: list[Loop | Wave] = []
+    for mine, other in zip(left, right, strict=False):
+        if mine is not other:
+            break
+        found.append(mine)
+    return found
