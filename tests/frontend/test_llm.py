@@ -51,7 +51,8 @@ def test_a_checkpoint_of_transformers_is_read(tmp_path) -> None:
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=40, hidden_size=24, intermediate_size=32, num_hidden_layers=2, num_attention_heads=6,
-        num_key_value_heads=2, head_dim=8, rope_parameters={"rope_type": "default", "rope_theta": 500.0}, rms_norm_eps=1e-5, tie_word_embeddings=True,
+        num_key_value_heads=2, head_dim=8, rms_norm_eps=1e-5, tie_word_embeddings=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 500.0},
         attention_bias=True, initializer_range=0.3,
     )  # fmt: skip
     LlamaForCausalLM(config).save_pretrained(tmp_path)
