@@ -11,6 +11,7 @@ DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-fold-constants",
     "sdg-cse",
     "sdg-dce",
+    "sdg-reduce-domain",
 )
 """Names in `tempo_ir.passes.get_all_passes`. Each but sdg-autodiff may be left out, and the numbers stay."""
 
