@@ -3,6 +3,8 @@
 // RUN: tempo-opt %s --pass-pipeline='builtin.module( cse , dce )' | filecheck %s
 // RUN: tempo-opt %s -p cse,dce | filecheck %s
 // RUN: tempo-opt %s | filecheck %s --check-prefix=NONE
+// RUN: tempo-opt %s -p cse,sdg-default --print-ir-after 2>&1 | filecheck %s --check-prefix=DEFAULT
+// RUN: not tempo-opt %s -p 'sdg-default{fast=true}' 2>&1 | filecheck %s --check-prefix=DEFAULT-OPTION
 // RUN: not tempo-opt %s --pass-pipeline='func.func(cse)' 2>&1 | filecheck %s --check-prefix=ANCHOR
 // RUN: not tempo-opt %s --pass-pipeline='builtin.module(func.func(cse))' 2>&1 | filecheck %s --check-prefix=ANCHOR
 // RUN: not tempo-opt %s -p cse,dec 2>&1 | filecheck %s --check-prefix=UNKNOWN
@@ -21,6 +23,12 @@ func.func @twice(%a: i32) -> i32 {
   %d = arith.muli %b, %c : i32
   func.return %d : i32
 }
+
+// DEFAULT: IR Dump After cse
+// DEFAULT: IR Dump After sdg-simplify
+// DEFAULT: IR Dump After sdg-autodiff
+// DEFAULT: IR Dump After sdg-dce
+// DEFAULT-OPTION: error: 'sdg-default' stands for several passes and has no options: give them one by one
 
 // ANCHOR: {{^}}error: a pass pipeline runs on builtin.module, not on 'func.func': write 'builtin.module(...)' or the bare passes
 // ANCHOR-NOT: Traceback

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from difflib import get_close_matches
 from inspect import signature
+from types import MappingProxyType
 from typing import Any, TypeVar, get_type_hints
 
 from xdsl.passes import ModulePass
@@ -14,10 +15,13 @@ from xdsl.utils.arg_spec import ArgSpec, ArgSpecConvertible, ParameterListType, 
 from xdsl.utils.exceptions import ArgSpecParseError
 from xdsl.utils.hints import isa
 
+from tempo_ir.passes.pipeline import DEFAULT_PIPELINE
 from tempo_ir.tools.diagnostics import Place, UserError
 
 PIPELINE_NAME = "<pass-pipeline>"
 TARGET_NAME = "<target>"
+NAMED_PIPELINES = MappingProxyType({"sdg-default": DEFAULT_PIPELINE})
+"""Names that stand for several passes."""
 Configurable = TypeVar("Configurable", bound=ArgSpecConvertible)
 _ANCHORED = re.compile(r"\s*([\w.$-]+)\s*\((.*)\)\s*", re.DOTALL)
 _ANCHOR = re.compile(r"([\w.$-]+)\s*\(")
@@ -30,12 +34,23 @@ def parse_passes(text: str, available: Mapping[str, Callable[[], type[ModulePass
     passes: list[ModulePass] = []
     for spec in _parse_specs(pipeline, PIPELINE_NAME):
         place = Place(PIPELINE_NAME, 1, _column(pipeline, spec.name))
+        if spec.name in NAMED_PIPELINES:
+            passes += _named_pipeline(spec, available, place)
+            continue
         if spec.name not in available:
             close = get_close_matches(spec.name, available, n=1)
             hint = f"did you mean '{close[0]}'? " if close else ""
             raise UserError(f"unknown pass '{spec.name}'; {hint}`tempo-opt --list-passes` lists them", place)
         passes.append(_configured("pass", available[spec.name](), spec, place))
     return tuple(passes)
+
+
+def _named_pipeline(
+    spec: ArgSpec, available: Mapping[str, Callable[[], type[ModulePass]]], place: Place
+) -> list[ModulePass]:
+    if spec.parameters:
+        raise UserError(f"'{spec.name}' stands for several passes and has no options: give them one by one", place)
+    return [available[name]()() for name in NAMED_PIPELINES[spec.name]]
 
 
 def check_target(text: str, available: Mapping[str, Callable[..., Any]]) -> None:

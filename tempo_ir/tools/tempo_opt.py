@@ -317,6 +317,7 @@ class TempoOptMain(xDSLOptMain):
             summary = inspect.cleandoc(vars(pass_class).get("__doc__") or "").strip().partition("\n\n")[0]
             lines.append(f"{name:24} {' '.join(summary.split())}".rstrip())
             lines += [f"    {option}" for option in pipeline.describe_options(pass_class)]
+        lines += [f"{name:24} {','.join(passes)}" for name, passes in pipeline.NAMED_PIPELINES.items()]
         return "\n".join(lines)
 
 
