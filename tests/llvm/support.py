@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm.jit import aligned, compile_kernel
 from tempo_ir.lowering.llvm.target import Target

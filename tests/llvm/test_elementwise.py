@@ -5,13 +5,13 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i16, i32, i64
+from xdsl.ir import Attribute
+
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import UI8, UI32, PointerType, is_float
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.reference.tile import numpy_dtype
-from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i16, i32, i64
-from xdsl.ir import Attribute
-
 from tests.llvm.support import Array, assert_same
 
 FLOATS = (f16, bf16, f32, f64)
@@ -140,7 +140,7 @@ def test_bfloat_rounds_to_even_and_keeps_nan():
     loaded = k.load(k.view(k["x"], [21]), (0, 21))
     k.store(loaded.to(bf16), k.view(k["out"], [21]), (0, 21))
     k.store(loaded.to(bf16).to(f32) + 0.0, k.view(k["back"], [21]), (0, 21))
-    out, back = assert_same(
-        k.finish(), [x, np.zeros(21, ml_dtypes.bfloat16), np.zeros(21, np.float32)], tolerance=0.0
-    )[1:]
+    out, back = assert_same(k.finish(), [x, np.zeros(21, ml_dtypes.bfloat16), np.zeros(21, np.float32)], tolerance=0.0)[
+        1:
+    ]
     np.testing.assert_array_equal(out.astype(np.float32), back)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tempo_ir.lowering.llvm.engine import host_target
-from tempo_ir.lowering.llvm.target import AVX2, SSE, Target
 from xdsl.dialects.builtin import bf16, f32
 
+from tempo_ir.lowering.llvm.engine import host_target
+from tempo_ir.lowering.llvm.target import AVX2, SSE, Target
 from tests.llvm.support import assert_same
 from tests.tile import kernels
 from tests.tile.kernels import Case

@@ -1,15 +1,15 @@
-"""Reductions, scans, dots, moves of axes, positions and random words against the reference interpreter, odd sizes too."""
+"""Reductions, scans, dots, moves of axes, positions and random words against the reference, at odd sizes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from tempo_ir.dialects.tile.attributes import INDEX, UI8, UI32, PointerType, ReduceKind, is_float
-from tempo_ir.dialects.tile.builder import KernelBuilder
-from tempo_ir.reference.tile import numpy_dtype
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i32, i64
 from xdsl.ir import Attribute
 
+from tempo_ir.dialects.tile.attributes import INDEX, UI8, UI32, PointerType, ReduceKind, is_float
+from tempo_ir.dialects.tile.builder import KernelBuilder
+from tempo_ir.reference.tile import numpy_dtype
 from tests.llvm.support import Array, assert_same
 
 SHAPES = [(1, 1), (2, 3), (3, 37), (37, 3), (16, 16), (5, 64), (64, 5), (20, 33)]
@@ -98,7 +98,9 @@ def test_scan_vector(element):
     assert_same(k.finish(), [values(element, (37,)), np.zeros(37, numpy_dtype(element))], tolerance=tolerance(element))
 
 
-@pytest.mark.parametrize("sides", [(1, 1, 1), (1, 3, 37), (2, 37, 1), (3, 16, 16), (7, 33, 20), (40, 5, 3), (17, 64, 48)])
+@pytest.mark.parametrize(
+    "sides", [(1, 1, 1), (1, 3, 37), (2, 37, 1), (3, 16, 16), (7, 33, 20), (40, 5, 3), (17, 64, 48)]
+)
 @pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)], ids=str)
 def test_dot(sides, transposed):
     dot(f32, f32, sides, transposed)
@@ -117,16 +119,17 @@ def dot(element: Attribute, total: Attribute, sides: tuple[int, int, int], trans
     rows, depth, columns = sides
     shapes = [(rows, depth), (depth, columns)]
     shapes = [shape[::-1] if swap else shape for shape, swap in zip(shapes, transposed, strict=True)]
-    k = KernelBuilder(
-        "kernel", {"a": PointerType(element), "b": PointerType(element), "c": PointerType(total)}
-    )
+    k = KernelBuilder("kernel", {"a": PointerType(element), "b": PointerType(element), "c": PointerType(total)})
     a, b = (
-        k.load(k.view(k[name], list(shape)), *((0, n) for n in shape))
-        for name, shape in zip("ab", shapes, strict=True)
+        k.load(k.view(k[name], list(shape)), *((0, n) for n in shape)) for name, shape in zip("ab", shapes, strict=True)
     )
     a, b = (x.t if swap else x for x, swap in zip((a, b), transposed, strict=True))
     k.store(k.dot(a, b, k.const(1, total, [rows, columns])), k.view(k["c"], [rows, columns]), (0, rows), (0, columns))
-    arguments = [values(element, shapes[0], 1), values(element, shapes[1], 2), np.zeros((rows, columns), numpy_dtype(total))]
+    arguments = [
+        values(element, shapes[0], 1),
+        values(element, shapes[1], 2),
+        np.zeros((rows, columns), numpy_dtype(total)),
+    ]
     assert_same(k.finish(), arguments, tolerance=2e-6 if total == f32 else 1e-13)
 
 

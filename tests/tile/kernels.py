@@ -8,12 +8,13 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from xdsl.dialects.builtin import bf16, f32, i32
+from xdsl.ir import Attribute
+
 from tempo_ir.dialects.tile.attributes import INDEX, UI32, PointerType
 from tempo_ir.dialects.tile.builder import KernelBuilder, Value
 from tempo_ir.dialects.tile.elementwise import NegOp
 from tempo_ir.dialects.tile.structure import KernelOp
-from xdsl.dialects.builtin import bf16, f32, i32
-from xdsl.ir import Attribute
 
 F32 = PointerType(f32)
 Array = np.ndarray[Any, Any]

@@ -1,11 +1,11 @@
 """
 Tile kernels and host programs as LLVM IR with explicit vectors: the default target.
 
-The way of a kernel (`kernel.lower_kernel`): `simplify` inlines loops of one trip; `plan` decides which tiles are kept in
-scratch and which are computed where they are used; `statements` walks the ops; every store and every kept tile is a
-`sink`, a nest of loops over blocks of registers, for which `lanes` picks the axis of the vectors; the block's values are
-asked of `evaluate`, whose handlers are in `access`, `values`, `elementwise`, `contraction` and `random`. Addresses are
-the sums of `address`; `text` prints. `engine` is the one module that touches llvmlite.
+The way of a kernel (`kernel.lower_kernel`): `simplify` inlines loops of one trip; `plan` decides which tiles are kept
+in scratch and which are computed where they are used; `statements` walks the ops; every store and every kept tile is a
+`sink`, a nest of loops over blocks of registers, for which `lanes` picks the axis of the vectors; the values of a block
+are asked of `evaluate`, whose handlers are in `access`, `values`, `elementwise`, `contraction` and `random`. Addresses
+are the sums of `address`; `text` prints. `engine` is the one module that touches llvmlite.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 from xdsl.ir import Attribute, Operation
@@ -11,12 +12,14 @@ from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import bit_width, element_of, is_bool, is_float, is_unsigned
 from tempo_ir.lowering.llvm import vector_math
 from tempo_ir.lowering.llvm.memory import element_layout, round_trip
-from tempo_ir.lowering.llvm.text import FLAGS, Register
+from tempo_ir.lowering.llvm.text import Register
 
-FLOAT_PREDICATES = MappingProxyType(
+FLOAT_PREDICATES: Mapping[type[Operation], str] = MappingProxyType(
     {ew.LtOp: "olt", ew.LeOp: "ole", ew.GtOp: "ogt", ew.GeOp: "oge", ew.EqOp: "oeq", ew.NeOp: "une"}
 )
-INTEGER_PREDICATES = MappingProxyType({ew.LtOp: "lt", ew.LeOp: "le", ew.GtOp: "gt", ew.GeOp: "ge"})
+INTEGER_PREDICATES: Mapping[type[Operation], str] = MappingProxyType(
+    {ew.LtOp: "lt", ew.LeOp: "le", ew.GtOp: "gt", ew.GeOp: "ge"}
+)
 
 
 def apply(op: Operation, operands: Sequence[Register], store_rounds: bool = False) -> Register:
@@ -36,6 +39,8 @@ def apply(op: Operation, operands: Sequence[Register], store_rounds: bool = Fals
     unsigned = is_unsigned(element_of(op.operands[0]))
     if isinstance(op, ew.ComparisonOp):
         return compare(op, *operands, unsigned=unsigned)
+    if type(op) in PLAIN_FUNCTIONS:
+        return PLAIN_FUNCTIONS[type(op)](*operands)
     if operands[0].is_float:
         return FLOAT_FUNCTIONS[type(op)](*operands)
     return INTEGER_FUNCTIONS[type(op)](*operands, unsigned)
@@ -97,6 +102,21 @@ def float_to_integer(x: Register, width: int, unsigned: bool) -> Register:
     return text.convert("trunc", result, f"i{width}") if width < 32 else result
 
 
+PLAIN_FUNCTIONS: Mapping[type[Operation], Callable[..., Register]] = MappingProxyType(
+    {
+        ew.NegOp: Register.__neg__,
+        ew.AddOp: Register.__add__,
+        ew.SubOp: Register.__sub__,
+        ew.MulOp: Register.__mul__,
+        ew.DivOp: Register.__truediv__,
+        ew.AndOp: Register.__and__,
+        ew.OrOp: Register.__or__,
+        ew.XorOp: Register.__xor__,
+    }
+)
+"""What registers do by themselves, floats and integers."""
+
+
 # -- floats
 
 
@@ -128,29 +148,24 @@ def _float_sign(x: Register) -> Register:
     return text.select(text.compare("one", x, 0.0), unit, x)
 
 
-def _divide(a: Register, b: Register) -> Register:
-    return a.text.binary("fdiv", a, b, FLAGS)
+def _float_max(a: Register, b: Register) -> Register:
+    return a.text.maximum(a, b)
 
 
-def _unary(name: str) -> Callable[[Register], Register]:
-    return lambda x: vector_math.apply(name, x)
+def _float_min(a: Register, b: Register) -> Register:
+    return a.text.minimum(a, b)
 
 
 FLOAT_FUNCTIONS: Mapping[type[Operation], Callable[..., Register]] = MappingProxyType(
     {
-        ew.NegOp: lambda x: -x,
         ew.AbsOp: vector_math.magnitude,
         ew.SignOp: _float_sign,
-        **{op: _unary(op.name.removeprefix("tile.")) for op in ew.FLOAT_UNARY},
-        ew.AddOp: lambda a, b: a + b,
-        ew.SubOp: lambda a, b: a - b,
-        ew.MulOp: lambda a, b: a * b,
-        ew.DivOp: _divide,
+        **{op: partial(vector_math.apply, op.name.removeprefix("tile.")) for op in ew.FLOAT_UNARY},
         ew.FloorDivOp: _float_floordiv,
         ew.ModOp: _float_mod,
         ew.PowOp: vector_math.power,
-        ew.MaxOp: lambda a, b: a.text.maximum(a, b),
-        ew.MinOp: lambda a, b: a.text.minimum(a, b),
+        ew.MaxOp: _float_max,
+        ew.MinOp: _float_min,
     }
 )
 
@@ -159,7 +174,7 @@ FLOAT_FUNCTIONS: Mapping[type[Operation], Callable[..., Register]] = MappingProx
 
 
 def _guarded_divisor(a: Register, b: Register, unsigned: bool) -> tuple[Register, Register | None]:
-    """A divisor that cannot trap, and where the quotient is not that of the real one (0, or -1 where it may overflow)."""
+    """A divisor that cannot trap, and where it stands for another: 0, and -1, where the quotient may overflow."""
     text = a.text
     if b.is_constant and (not b.lanes or b.name.startswith("splat")):
         if b.name not in [text.constant(n, b.kind, b.lanes).name for n in (0, -1)]:
@@ -253,23 +268,20 @@ def integer_extremum(a: Register, b: Register, unsigned: bool, largest: bool) ->
     return a.text.select(a.text.compare(predicate, a, b), a, b)
 
 
+def _integer_not(x: Register, unsigned: bool) -> Register:
+    return x ^ (1 if x.kind == "i1" else -1)
+
+
 INTEGER_FUNCTIONS: Mapping[type[Operation], Callable[..., Register]] = MappingProxyType(
     {
-        ew.NegOp: lambda x, unsigned: x.text.negate(x),
         ew.AbsOp: _integer_abs,
         ew.SignOp: _integer_sign,
-        ew.NotOp: lambda x, unsigned: x ^ (1 if x.kind == "i1" else -1),
-        ew.AddOp: lambda a, b, unsigned: a + b,
-        ew.SubOp: lambda a, b, unsigned: a - b,
-        ew.MulOp: lambda a, b, unsigned: a * b,
+        ew.NotOp: _integer_not,
         ew.FloorDivOp: _integer_floordiv,
         ew.ModOp: _integer_mod,
         ew.PowOp: _integer_pow,
-        ew.MaxOp: lambda a, b, unsigned: integer_extremum(a, b, unsigned, largest=True),
-        ew.MinOp: lambda a, b, unsigned: integer_extremum(a, b, unsigned, largest=False),
-        ew.AndOp: lambda a, b, unsigned: a & b,
-        ew.OrOp: lambda a, b, unsigned: a | b,
-        ew.XorOp: lambda a, b, unsigned: a ^ b,
+        ew.MaxOp: partial(integer_extremum, largest=True),
+        ew.MinOp: partial(integer_extremum, largest=False),
         ew.ShlOp: _shl,
         ew.ShrOp: _shr,
     }

@@ -10,7 +10,7 @@ pointers die with their engine, so `Library` keeps it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -87,7 +87,7 @@ class Library:
             raise KeyError(f"no function {name} in the object")
         return address
 
-    def function(self, name: str, *argument_types: type) -> ctypes._CFuncPtr:
+    def function(self, name: str, *argument_types: type) -> Callable[..., None]:
         """A function without result, callable with ctypes values; the GIL is released while it runs."""
         return ctypes.CFUNCTYPE(None, *argument_types)(self.address(name))
 

@@ -132,7 +132,7 @@ def lane_axis(point: Point) -> int | None:
 
 
 def overhang(at: At, extent: int, lanes: int) -> int | None:
-    """How many lanes are inside the extent, where not all are: known, as only the last block of an axis can overhang."""
+    """How many lanes are inside the extent, where not all are; only the last block of an axis can reach past it."""
     if not at.lane or not at.position.is_constant or at.position.constant + lanes <= extent:
         return None
     return extent - at.position.constant

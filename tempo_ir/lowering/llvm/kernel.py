@@ -104,7 +104,7 @@ def lower_kernel(kernel: KernelOp, target: Target = AVX512) -> KernelCode:
 def module_text(codes: Iterable[KernelCode], target: Target, others: Sequence[str] = ()) -> str:
     """Kernels (and other function definitions) as one LLVM module."""
     codes = list(codes)
-    declarations = sorted(set().union(*(code.declarations for code in codes)))
+    declarations = sorted({declaration for code in codes for declaration in code.declarations})
     width = target.lanes * 32
     attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}'
     return "\n\n".join([*(code.definition for code in codes), *others, "\n".join(declarations), attributes, ""])

@@ -49,7 +49,7 @@ class Costs:
         self._known: dict[tuple[SSAValue, int | None], float] = {}
 
     def best_lane(self, value: SSAValue, extra: Callable[[int | None], float] = lambda lane: 0.0) -> int | None:
-        """The axis for the lanes of a sink of `value`, None for scalars; `extra` is the cost of the sink's own writes."""
+        """The axis for the lanes of a sink of `value`, None for scalars; `extra` is the cost of its writes."""
         candidates = [axis for axis, extent in enumerate(shape_of(value)) if extent > 1]
         return min(
             (None, *reversed(candidates)),

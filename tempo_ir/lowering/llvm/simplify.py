@@ -36,7 +36,8 @@ def inline_single_trips(kernel: KernelOp) -> KernelOp:
 
 def _inline(op: ForOp) -> None:
     block, outside = op.body.block, op.parent
-    assert outside is not None and block.last_op is not None
+    assert outside is not None
+    assert block.last_op is not None
     for argument, value in zip(block.args, (op.low, *op.init), strict=True):
         argument.replace_all_uses_with(value)
     results = list(op.yielded)

@@ -1,4 +1,4 @@
-"""The ops of a block, in order: stores and loops are emitted, values in scratch are filled, the rest waits to be asked."""
+"""The ops of a block, in order: stores and loops are emitted, values in scratch filled, the rest waits to be asked."""
 
 from __future__ import annotations
 
