@@ -65,8 +65,17 @@ class Call:
                 flat[buffer.value] = arena[offset : offset + size].view(buffer.dtype)
                 if buffer.zeroed:
                     flat[buffer.value][...] = 0
+        call = Call.over(program, buffers, flat, request)
+        call.outputs = outputs
+        return call
+
+    @staticmethod
+    def over(
+        program: loop.ProgramOp, buffers: Sequence[Buffer], flat: dict[SSAValue, Array], request: Request
+    ) -> Call:
+        """A call whose memory is laid out already."""
         layouts = {buffer.value: buffer.layout for buffer in buffers}
-        return Call(program, request, flat, outputs, Rows(flat, layouts, request.seed, request.start))
+        return Call(program, request, flat, {}, Rows(flat, layouts, request.seed, request.start))
 
     def make_objects(self) -> None:
         """Make the host objects, anew for each call."""
@@ -75,12 +84,17 @@ class Call:
                 self.objects[name] = make_host(name, self.request.hosts, op)
 
     @property
+    def scalar_names(self) -> tuple[str, ...]:
+        """The names of the scalars of the host program, in order."""
+        return scalar_names(self.program)
+
+    @property
     def scalars(self) -> list[int]:
         """The scalars of the host program, in order."""
         values = {**self.request.bounds, str(SEED): self.request.seed}
         for name in self.program.space.names:
             values[str(start_of(name))] = self.request.start.get(name, 0)
-        return [values[name] for name in scalar_names(self.program)]
+        return [values[name] for name in self.scalar_names]
 
     def symbols(self, iterators: Sequence[str], values: Sequence[int]) -> dict[str, int]:
         """Iterators and bounds by name."""

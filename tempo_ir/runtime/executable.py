@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from io import StringIO
 from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.reference import sdg as reference
@@ -39,12 +42,10 @@ def compile(program: Any, target: str = "cpu") -> Executable:
         raise CompileError(f"there is no target '{target}'; use one of {', '.join(TARGETS)}")
     if target == "reference":
         return Interpreted(program)
-    if target == "triton-interpret":
-        raise CompileError("target 'triton-interpret' is not installed")
-    return Compiled(program)
+    return TritonInterpreted(program) if target == "triton-interpret" else Native(program)
 
 
-class Executable:
+class Executable(ABC):
     """A program on a target. A pure function: same arguments, same bits; it may be called from several threads at once.
 
     `exe(x=x, T=16, state=exe.init(0), seed=0)` gives the outputs by name; `.state` of the result the states after it.
@@ -85,11 +86,12 @@ class Executable:
         numpy's or torch's; if one is a torch tensor, so are the results. Raises CallError for arguments that do not
         fit, ExecutionError for what has no value, and what a host object raises.
         """
+        seed = seed_of(seed)
         given_state = self.init(seed) if state is None else dict(state)
         in_torch = any_torch((*arguments.values(), *given_state.values()))
         checked = self.signature.arguments(as_arrays(arguments), as_arrays(given_state))
         request = Request(
-            checked.arrays, checked.bounds, seed_of(seed), self._start(start or {}), self._hosts(hosts or {})
+            checked.arrays, checked.bounds, seed, self._start(start or {}), self._hosts(hosts or {})
         )
         outputs = self._run(request, donate)
         result = Result({name: _kind(outputs[name], in_torch) for name in outputs if name not in self.signature.states})
@@ -116,8 +118,9 @@ class Executable:
                 raise CallError(f"hosts: the program has no host object '{name}', only {listed}")
         return {**known, **hosts}
 
+    @abstractmethod
     def _run(self, request: Request, donate: bool) -> dict[str, Array]:
-        raise NotImplementedError
+        """The outputs of a call whose arguments fit."""
 
     def ir(self, level: str) -> str:
         """The IR at a level, as text: "sdg", "loop", "tile", "llvm", "triton". Raises CallError for another."""
@@ -150,64 +153,58 @@ class Interpreted(Executable):
         )
 
 
-class Compiled(Executable):
-    """A program as native code for this CPU."""
-
-    target = "cpu"
+class Compiled(Executable, ABC):
+    """A program as kernels and a host program."""
 
     def __init__(self, program: Any):
         super().__init__(program)
         self.levels: Levels = lower(self.module, self.target)
-        assert self.levels.lowered is not None
         begin = time.perf_counter()
-        self.native = NativeProgram.compile(self.levels.lowered)
-        self.levels.seconds["llvm"] = time.perf_counter() - begin
-        self.buffers = program_buffers(self.native.program)
+        self.program = self._finish(self.lowered)
+        self.levels.seconds["code"] = time.perf_counter() - begin
+        self.buffers = program_buffers(self.program)
         self._place = lru_cache(maxsize=64)(self._placed)
-        self._arenas = Arenas()
         self._lock = threading.Lock()
-        self._stats = Statistics(
-            self.target,
-            1,
-            dict(self.levels.seconds),
-            len(kernels(self.levels.lowered)),
-            launches(self.native.program),
-            len(self.native.host.sites),
-        )
+        seconds = dict(self.levels.seconds)
+        sites = sum(isinstance(op, loop.AccessOperation) for op in self.program.body.walk())
+        self._stats = Statistics(self.target, 1, seconds, len(kernels(self.lowered)), launches(self.program), sites)
+
+    @abstractmethod
+    def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
+        """Make the code; returns the loop program."""
+
+    @abstractmethod
+    def _execute(self, placement: Placement, request: Request) -> dict[str, Array]:
+        """Run a call whose buffers are placed."""
+
+    @property
+    def lowered(self) -> ModuleOp:
+        """The loop program with launches, and the kernels."""
+        assert self.levels.lowered is not None
+        return self.levels.lowered
 
     def _placed(self, bounds: tuple[int, ...]) -> Placement:
         return place(self.buffers, dict(zip(self.program.space.params, bounds, strict=True)))
 
-    @property
-    def program(self) -> loop.ProgramOp:
-        """The loop program."""
-        return self.native.program
-
     def _run(self, request: Request, donate: bool) -> dict[str, Array]:
         placement = self._place(tuple(request.bounds[name] for name in self.program.space.params))
-        with self._arenas.borrow(placement.size) as arena:
-            call = Call.of(self.program, self.buffers, placement, arena, request)
-            self.native.run(call)
+        outputs = self._execute(placement, request)
         with self._lock:
-            self._stats = dataclasses.replace(
-                self._stats, peak_bytes=placement.size, bytes_by_class=dict(placement.by_class)
-            )
-        return call.outputs
+            used = {"peak_bytes": placement.size, "bytes_by_class": dict(placement.by_class)}
+            self._stats = dataclasses.replace(self._stats, **used)
+        return outputs
 
     def ir(self, level: str) -> str:
         match level:
             case "loop":
                 return str(self.levels.loop)
             case "tile":
-                return str(self.levels.lowered)
-            case "llvm":
-                return self.native.text
+                return str(self.lowered)
             case "triton":
                 from tempo_ir.lowering.triton import print_module
 
                 stream = StringIO()
-                assert self.levels.lowered is not None
-                print_module(self.levels.lowered, stream)
+                print_module(self.lowered, stream)
                 return stream.getvalue()
             case _:
                 return super().ir(level)
@@ -216,6 +213,41 @@ class Compiled(Executable):
     def stats(self) -> Statistics:
         with self._lock:
             return self._stats
+
+
+class Native(Compiled):
+    """A program as native code for this CPU: one function, called once per call."""
+
+    target = "cpu"
+
+    def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
+        self.native = NativeProgram.compile(lowered)
+        self._arenas = Arenas()
+        return self.native.program
+
+    def _execute(self, placement: Placement, request: Request) -> dict[str, Array]:
+        with self._arenas.borrow(placement.size) as arena:
+            call = Call.of(self.program, self.buffers, placement, arena, request)
+            self.native.run(call)
+        return call.outputs
+
+    def ir(self, level: str) -> str:
+        return self.native.text if level == "llvm" else super().ir(level)
+
+
+class TritonInterpreted(Compiled):
+    """A program whose kernels run in Triton's interpreter."""
+
+    target = "triton-interpret"
+
+    def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
+        from tempo_ir.runtime.interpreted_kernels import InterpretedProgram
+
+        self.interpreted = InterpretedProgram(lowered)
+        return self.interpreted.program
+
+    def _execute(self, placement: Placement, request: Request) -> dict[str, Array]:
+        return self.interpreted.run(self.buffers, placement, request)
 
 
 def seed_of(seed: int) -> int:

@@ -53,6 +53,9 @@ from tempo_ir.lowering.kernels.translation import (
 )
 from tempo_ir.lowering.kernels.translator import Unsupported
 
+CALLS_HOST = ("cpu", "triton-interpret")
+"""Targets where a leaf without a tile form is left to numpy."""
+
 
 @dataclass(frozen=True)
 class LoopLowerKernelsPass(ModulePass):
@@ -114,7 +117,7 @@ class _Lowering:
         try:
             translation = translate(leaf, self._name(leaf), self.program.space, self.layouts, TARGETS[self.target])
         except Unsupported as unsupported:
-            if self.target == "cpu":
+            if self.target in CALLS_HOST:
                 return None
             raise PassFailedException(
                 f"{unsupported}: it does not run on target '{self.target}', only on cpu"

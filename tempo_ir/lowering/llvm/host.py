@@ -6,7 +6,7 @@
   `scalars` the bounds, then the seed and where each dim starts.
 - What only Python can do (host calls, leaves without a tile form, errors) is a *site*: `callbacks[1 + n]` is called
   with the values of the iterators round it. What it returns is not 0 when it raised: the program stops and returns 1.
-- `callbacks[0]` is asked now and then, in the iterations of the outer loops, whether to go on (Ctrl-C).
+- `callbacks[0]` is asked now and then, as loops go on, whether to go on (Ctrl-C).
 
 Between the loops nothing is allocated and nothing else is called: where the buffers lie is decided before.
 """
@@ -29,6 +29,8 @@ HOST = "host"
 """The name of the native function."""
 POLL_CYCLES = 100_000_000
 """How many cycles may pass between two questions whether to go on, where there is a cycle counter: some 30 ms."""
+POLL_ITERATIONS = 64
+"""How many iterations of an innermost loop pass between two looks at the clock; a power of two."""
 
 DECLARATIONS = (
     "declare i64 @llvm.smin.i64(i64, i64)",
@@ -222,8 +224,8 @@ class _HostText:
         shadowed = self.symbols.get(op.iterator)
         self.symbols[op.iterator] = counter
         self.iterators.append(op.iterator)
-        if len(self.iterators) == 1 or any(isinstance(inner, loop.ForOp) for inner in op.body.walk()):
-            self.poll()
+        inner = len(self.iterators) > 1 and not any(isinstance(other, loop.ForOp) for other in op.body.walk())
+        self.poll(counter if inner else None)
         self.block(op.body.block)
         if op.until is not None:
             self._until(op, name)
@@ -270,9 +272,12 @@ class _HostText:
         arguments.append(f"ptr {self.scratch}")
         self.lines.append(f"  call void @{kernel.sym_name.data}({', '.join(arguments)})")
 
-    def poll(self) -> None:
-        """Ask whether to go on, if it was long ago that this was asked."""
+    def poll(self, counter: str | None) -> None:
+        """Ask whether to go on, if it was long ago that this was asked; in an inner loop, every few iterations."""
         name = self.fresh()
+        if counter is not None:
+            low = self.value(f"and i64 {counter}, {POLL_ITERATIONS - 1}")
+            self.branch(self.value(f"icmp eq i64 {low}, 0"), f"{name}.look", f"{name}.go")
         if self.has_cycle_counter:
             now = self.value("call i64 @llvm.readcyclecounter()")
             due = self.value(f"icmp ugt i64 {now}, {self.value('load i64, ptr %deadline')}")
