@@ -222,6 +222,8 @@ class KernelPrinter:
             return self._call(Call("saturate", True), value, str(low), str(high), triton_type(target))
         if is_narrow_float(target):
             return f"{value}.to({triton_type(target)}).to(tl.float32)"
+        if isinstance(source, IndexType):  # an argument of the kernel may be a Python number
+            return f"tl.cast({value}, {triton_type(target)})"
         return f"{value}.to({triton_type(target)})"
 
     def _iota(self, op: shape.IotaOp) -> str:
