@@ -1,4 +1,4 @@
-""" An estimate of the time and memory of an order, for choosing among orders: how often values leave the cache, and
+"""An estimate of the time and memory of an order, for choosing among orders: how often values leave the cache, and
 what is kept.
 
 A read is near where all loops of the value read are round its reader too and the value is at a constant distance. It

@@ -11,10 +11,10 @@ downwards is a band of the negated dim, and its iterator is negated back.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tempo_ir.index.domain import Space
-from tempo_ir.index.expr import Cond, Const, Expr, Index, Relation, Sym, compare, conj, disj, maximum, minimum
+from tempo_ir.index.expr import Cond, Const, Expr, Index, Relation, Sym, Truth, compare, conj, disj, maximum, minimum
 from tempo_ir.index.isl import (
     DIM,
     AstBuild,
@@ -53,7 +53,7 @@ def loop_nest(graph: Graph, order: Sequence[Node]) -> Nest:
     build = AstBuild.from_context(params_set(graph.space))
     node = build.node_from_schedule(builder.schedule(tree))
     reader = _AstReader(graph.space, builder.loops)
-    return Nest(reader.read(node, _Scope({}, ())), grouping.groups)
+    return Nest(reader.read(node, _Scope({})), grouping.groups)
 
 
 @dataclass(slots=True)
@@ -147,11 +147,23 @@ class _TreeBuilder:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Where the reader is: what isl's iterators stand for, the iterators of ours in scope, the loop that comes next."""
+    """
+    Where the reader is: what isl's iterators stand for, the iterators of ours in scope, the loop that comes next, and
+    what the guards outside have decided of conditions inside expressions.
+    """
 
     names: Mapping[str, Expr]
-    iterators: tuple[str, ...]
+    iterators: tuple[str, ...] = ()
     loop: Loop | Wave | None = None
+    decided: tuple[tuple[Cond, bool], ...] = ()
+
+
+class _UndecidedError(Exception):
+    """An expression has a value that depends on a condition, which index expressions cannot say: a guard must."""
+
+    def __init__(self, condition: Cond):
+        super().__init__(str(condition))
+        self.condition = condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +174,17 @@ class _AstReader:
     loops: Sequence[Loop | Wave]
 
     def read(self, node: AstNode, scope: _Scope) -> tuple[NestNode, ...]:
-        """The nest of an AST node, which may be a block of several."""
+        """The nest of an AST node, which may be a block; guarded twice where its expressions depend on a condition."""
+        try:
+            return self._read(node, scope)
+        except _UndecidedError as undecided:
+            condition = undecided.condition
+        parts = [
+            self.read(node, replace(scope, decided=(*scope.decided, (condition, holds)))) for holds in (True, False)
+        ]
+        return (If(solved(condition, scope.iterators), *parts),)
+
+    def _read(self, node: AstNode, scope: _Scope) -> tuple[NestNode, ...]:
         kind = ast_node_type(node.get_type()).name
         if kind == "block":
             children = node.block_get_children()
@@ -170,31 +192,32 @@ class _AstReader:
             return tuple(inner for child in nodes for inner in self.read(child, scope))
         if kind == "mark":
             marked = self.loops[int(node.mark_get_id().get_name()[1:])]
-            return self.read(node.mark_get_node(), _Scope(scope.names, scope.iterators, marked))
+            return self.read(node.mark_get_node(), replace(scope, loop=marked))
         if kind == "for_":
             return self._for(node, scope)
         if kind == "if_":
             otherwise = self.read(node.if_get_else_node(), scope) if node.if_has_else_node() else ()
-            condition = solved(self._cond(node.if_get_cond(), scope.names), scope.iterators)
+            condition = solved(self._cond(node.if_get_cond(), scope), scope.iterators)
             return (If(condition, self.read(node.if_get_then_node(), scope), otherwise),)
         call = node.user_get_expr()
-        point = tuple(self._expr(call.get_op_arg(number), scope.names) for number in range(1, call.get_op_n_arg()))
+        point = tuple(self._expr(call.get_op_arg(number), scope) for number in range(1, call.get_op_n_arg()))
         return (Call(int(call.get_op_arg(0).get_id().get_name()[1:]), point),)
 
     def _for(self, node: AstNode, scope: _Scope) -> tuple[NestNode, ...]:
         counter = node.for_get_iterator().get_id().get_name()
-        first = self._expr(node.for_get_init(), scope.names)
+        first = self._expr(node.for_get_init(), scope)
         if node.for_is_degenerate():
-            return self.read(node.for_get_body(), _Scope({**scope.names, counter: first}, scope.iterators))
+            return self.read(node.for_get_body(), replace(scope, names={**scope.names, counter: first}, loop=None))
         condition = node.for_get_cond()
-        end = self._expr(condition.get_op_arg(1), scope.names)
+        end = self._expr(condition.get_op_arg(1), scope)
         if _operation(condition) == "le":
             end = end + 1
         named = scope.loop if isinstance(scope.loop, Loop) else None
         iterator = self._fresh("wave" if named is None else named.dim, scope.iterators)
         down = named is not None and named.direction == -1
         value = -Sym(iterator) if down else Sym(iterator)
-        body = self.read(node.for_get_body(), _Scope({**scope.names, counter: value}, (*scope.iterators, iterator)))
+        names, iterators = {**scope.names, counter: value}, (*scope.iterators, iterator)
+        body = self.read(node.for_get_body(), _Scope(names, iterators, None, scope.decided))
         step = node.for_get_inc().get_val().to_python()
         lower, upper = (1 - end, 1 - first) if down else (first, end)
         return (For(iterator, lower, upper, step, down, body),)
@@ -207,25 +230,34 @@ class _AstReader:
             candidate = f"{name}_{number}"
         return candidate
 
-    def _cond(self, expression: AstExpr, names: Mapping[str, Expr]) -> Cond:
+    def _cond(self, expression: AstExpr, scope: _Scope) -> Cond:
         operation = _operation(expression)
         arguments = [expression.get_op_arg(n) for n in range(expression.get_op_n_arg())]
         if operation in ("and_", "and_then"):
-            return conj(*(self._cond(argument, names) for argument in arguments))
+            return conj(*(self._cond(argument, scope) for argument in arguments))
         if operation in ("or_", "or_else"):
-            return disj(*(self._cond(argument, names) for argument in arguments))
-        left, right = (self._expr(argument, names) for argument in arguments)
+            return disj(*(self._cond(argument, scope) for argument in arguments))
+        left, right = (self._expr(argument, scope) for argument in arguments)
         return compare(_RELATIONS[operation], left, right)
 
-    def _expr(self, expression: AstExpr, names: Mapping[str, Expr]) -> Expr:
+    def _expr(self, expression: AstExpr, scope: _Scope) -> Expr:
         kind = expression.get_type()
         if kind == ast_expr_type.id:
             name = expression.get_id().get_name()
-            return names[name] if name in names else decode(name)
+            return scope.names[name] if name in scope.names else decode(name)
         if kind == ast_expr_type.int:
             return Const(expression.get_val().to_python())
-        arguments = [self._expr(expression.get_op_arg(n), names) for n in range(expression.get_op_n_arg())]
+        if _operation(expression) in ("cond", "select"):
+            return self._choice(expression, scope)
+        arguments = [self._expr(expression.get_op_arg(n), scope) for n in range(expression.get_op_n_arg())]
         return _EXPRESSIONS[_operation(expression)](*arguments)
+
+    def _choice(self, expression: AstExpr, scope: _Scope) -> Expr:
+        condition = self._cond(expression.get_op_arg(0), scope)
+        holds = condition.value if isinstance(condition, Truth) else dict(scope.decided).get(condition)
+        if holds is None:
+            raise _UndecidedError(condition)
+        return self._expr(expression.get_op_arg(1 if holds else 2), scope)
 
 
 _RELATIONS: Mapping[str, Relation] = {"eq": "=", "le": "<=", "lt": "<", "ge": ">=", "gt": ">"}
