@@ -1,0 +1,223 @@
+"""sdg-vectorize: a dim along which nothing recurs becomes an axis.
+
+Before:
+
+    %gw = sdg.contract "bk,bn->kn" %s[i, t], %ga[i, t] in (i, t) : (!h, !h) -> !w
+    %dw = sdg.sum %gw[i, 0:T] axes [0] in (i) : (!w) -> !w
+
+After (`!hT` is `tensor<?x16x64xf32, #sdg.size<T>>`):
+
+    %gw = sdg.contract "tbk,tbn->tkn" %s[i, 0:T], %ga[i, 0:T] in (i) : (!h, !h) -> !wT
+    %dw = sdg.sum %gw[i] axes [0] in (i) : (!wT) -> !w          // sdg-simplify: contract "tbk,tbn->kn"
+
+so that T small products are one large one. Whoever reads a vectorised value at a point slices the axis.
+
+An op can be vectorised along a dim if it does not recur along it (a cycle that an outer dim carries is none, see
+`vectorize.recurrence`), if it reads the dim at most shifted (`t - 1`), if nothing else about it depends on the dim (its
+shape, what it slices, which case of a merge holds), and if its points of the dim are one range. Host calls, random
+draws, inputs and outputs stay as they are, and so does what a gradient names. Of ops that can, those are vectorised
+that are connected, by reads among them, to a contraction: chains of small ops alone gain nothing from memory for all
+points. `all=true` takes them too, `dims=t` names the dims to try; by default all are, inner ones first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
+
+from tempo_ir.dialects.sdg import (
+    Access,
+    AccessOp,
+    ContractOp,
+    IndexOp,
+    ProgramOp,
+    SdgOp,
+    TokenType,
+)
+from tempo_ir.dialects.sdg.reads import read_domain, read_problem
+from tempo_ir.graphs import reachable
+from tempo_ir.index import Domain, Index, Space, Sym, free_symbols
+from tempo_ir.passes.building import GraphBuilder
+from tempo_ir.passes.gradients.adjoints import normal_form
+from tempo_ir.passes.remarks import count, remark
+from tempo_ir.passes.utilities import erase, is_slice, programs, property_symbols, sdg_ops
+from tempo_ir.passes.vectorize.batching import (
+    Batch,
+    Operand,
+    axis_problem,
+    batched_entry,
+    batching_of,
+    shifts_only,
+)
+from tempo_ir.passes.vectorize.recurrence import recurrent_ops
+from tempo_ir.passes.vectorize.views import view
+
+
+@dataclass(frozen=True)
+class SdgVectorizePass(ModulePass):
+    """Turn dims along which nothing recurs into axes."""
+
+    name = "sdg-vectorize"
+
+    dims: tuple[str, ...] = ()
+    """The dims to try; all, inner ones first, where none is named."""
+
+    all: bool = False
+    """Vectorise what can be, also where no contraction gains by it."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for program in programs(op):
+            names = program.space.names
+            if unknown := [dim for dim in self.dims if dim not in names]:
+                raise PassFailedException(
+                    f"sdg-vectorize: @{program.sym_name.data} has no dim `{unknown[0]}`; it declares "
+                    f"{', '.join(names) or 'none'}"
+                )
+            for dim in reversed([name for name in names if not self.dims or name in self.dims]):
+                count(self, "vectorised", vectorize(program, dim, take_all=self.all))
+
+
+def vectorize(program: ProgramOp, dim: str, *, take_all: bool = False) -> int:
+    """Vectorise ops of a program along a dim, in place; how many."""
+    chosen = choose(program, dim, take_all=take_all)
+    batched = {op: batched_form(op, batch) for op, batch in chosen.items()}
+    for op, batch in chosen.items():
+        redirect(op, batched[op], batch, chosen)
+    erase(chosen)
+    return len(chosen)
+
+
+def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch]:
+    """The ops to vectorise along a dim, with its points."""
+    ops = sdg_ops(program)
+    recurrent, together = recurrent_ops(ops, dim, program.space)
+    able: dict[SdgOp, Batch] = {}
+    for op in ops:
+        if dim not in op.domain.dims:
+            continue
+        problem = "it recurs along it" if op in recurrent else problem_of(op, dim, program.space)
+        if problem is None:
+            able[op] = points_of(op, dim, program.space)
+        else:
+            remark(op, f"not vectorised along {dim}: {problem}")
+    for group in together:
+        varying = [op for op in group if dim in op.domain.dims]
+        if any(op not in able for op in varying):
+            for op in varying:
+                able.pop(op, None)
+    return able if take_all else gaining(able)
+
+
+def gaining(able: dict[SdgOp, Batch]) -> dict[SdgOp, Batch]:
+    """Those of the ops that reads among them connect to a contraction."""
+
+    def neighbours(op: SdgOp) -> Iterable[SdgOp]:
+        readers = [use.operation for result in op.results for use in result.uses]
+        producers = [operand.owner for operand in op.operands]
+        return [other for other in (*readers, *producers) if isinstance(other, SdgOp) and other in able]
+
+    connected = reachable((op for op in able if isinstance(op, ContractOp)), neighbours)
+    return {op: batch for op, batch in able.items() if op in connected}
+
+
+def points_of(op: SdgOp, dim: str, space: Space) -> Batch:
+    """The points of an op along a dim."""
+    return Batch(dim, op.domain.lower(dim, space), op.domain.upper(dim, space))
+
+
+def problem_of(op: SdgOp, dim: str, space: Space) -> str | None:
+    """Why an op that does not recur along a dim cannot do all of its points at once; None if it can."""
+    if batching_of(op) is None or isinstance(op.results[0].type, TokenType):
+        return f"{op.name} is done point by point"
+    if any(not isinstance(use.operation, AccessOp) for use in op.results[0].uses):
+        return "a gradient names it"
+    domain = op.domain
+    batch = points_of(op, dim, space)
+    others = [part for name, *part in domain.ranges if name != dim]
+    if (free_symbols(batch.first) | free_symbols(batch.end)) & set(domain.dims):
+        return "its range depends on other dims"
+    if dim in free_symbols(domain.where) or any(dim in free_symbols(bound) for part in others for bound in part):
+        return "its points are no range"
+    return _property_problem(op, dim) or _read_problem(op, batch, space)
+
+
+def _property_problem(op: SdgOp, dim: str) -> str | None:
+    if isinstance(op, IndexOp):
+        return None if shifts_only(op.expression, dim) else "it is no shift of the dim"
+    return "its shape or another property depends on it" if dim in property_symbols(op) else None
+
+
+def _read_problem(op: SdgOp, batch: Batch, space: Space) -> str | None:
+    reads = [access.index for access in op.accesses]
+    varies = [batch.dim in free_symbols(index) for index in reads]
+    if reads and not any(varies):
+        return "it does not vary along it"
+    for access, index in zip(op.accesses, reads, strict=True):
+        if (problem := _entry_problem(index, batch)) is not None:
+            return f"{access}: {problem}"
+        producer = access.value.owner
+        new = tuple(batched_entry(entry, batch) for entry in index)
+        if isinstance(producer, SdgOp) and read_problem(space, without(op.domain, batch.dim), new, producer.domain):
+            return f"{access} reads only where there is a point of {batch.dim}"
+    return axis_problem(op, varies)
+
+
+def _entry_problem(index: Index, batch: Batch) -> str | None:
+    """Why a read cannot be made at all points of the dim at once; None if it can."""
+    varying = [number for number, entry in enumerate(index) if batch.dim in free_symbols(entry)]
+    if not varying:
+        return None
+    if len(varying) > 1 or not shifts_only(index[varying[0]], batch.dim):
+        return "it is read at more than a shift of the dim"
+    if any(map(is_slice, index[: varying[0]])):
+        return "a range of an outer dim is read"
+    return None
+
+
+def without(domain: Domain, dim: str) -> Domain:
+    """A domain whose other dims do not depend on a dim, without it."""
+    dims = tuple(name for name in domain.dims if name != dim)
+    return Domain(dims, tuple(r for r in domain.ranges if r[0] != dim), domain.where)
+
+
+def batched_form(op: SdgOp, batch: Batch) -> Access:
+    """The op over all points of the dim, inserted before it; the result over the op's other dims."""
+    domain = without(op.domain, batch.dim)
+    build = GraphBuilder(op, domain, op.location)
+    operands: list[Operand] = []
+    for access in op.accesses:
+        index = tuple(batched_entry(entry, batch) for entry in access.index)
+        operands.append(Operand(Access(access.value, index), index != access.index))
+    batching = batching_of(op)
+    assert batching is not None
+    result = batching(build, op, operands, batch)
+    if result.index != tuple(Sym(name) for name in domain.dims):
+        result = build.copy(result)
+    result.value.name_hint = op.results[0].name_hint
+    return result
+
+
+def redirect(op: SdgOp, batched: Access, batch: Batch, erased: Iterable[SdgOp]) -> None:
+    """Whoever reads `op`, and is not to be erased, reads its batched form."""
+    going = set(erased)
+    for use in list(op.results[0].uses):
+        user = use.operation
+        if not isinstance(user, AccessOp) or user in going:
+            continue
+        domain = readable_domain(user, use.index)
+        build = GraphBuilder(user, domain, user.location)
+        read = view(build, batched, op.domain.dims, batch, user.accesses[use.index].index)
+        user.with_access(use.index, read.value, read.index)
+
+
+def readable_domain(user: AccessOp, number: int) -> Domain:
+    """The points at which an operand is read, in normal form."""
+    domain = read_domain(user, number)
+    return domain if domain == user.domain else normal_form(domain, user.space)
+
+

@@ -1,0 +1,44 @@
+"""Reading a value whose dim became an axis: what was an index entry becomes a slice of the axis."""
+
+from __future__ import annotations
+
+from tempo_ir.dialects.sdg import Access, TransposeOp
+from tempo_ir.dialects.types import shape_of
+from tempo_ir.index import Entry, Index, Slice
+from tempo_ir.passes.building import GraphBuilder, full
+from tempo_ir.passes.utilities import is_slice
+from tempo_ir.passes.vectorize.batching import Batch
+
+
+def view(build: GraphBuilder, batched: Access, dims: tuple[str, ...], batch: Batch, index: Index) -> Access:
+    """What `%x[index]` read when `%x` was over `dims`, now that its dim of the batch is axis 0 of `batched`.
+
+    Before: `%x[i, t - 1]`; after: `sdg.slice %x[i] take [t - 1, ...]`. A range of all points is the axis itself, moved
+    to where the range put it.
+    """
+    position = dims.index(batch.dim)
+    entry, others = index[position], (*index[:position], *index[position + 1 :])
+    read = Access(batched.value, others)
+    axis = sum(map(is_slice, others))
+    if not isinstance(entry, Slice):
+        return _taken(build, read, axis, entry - batch.first)
+    start, stop = entry.start - batch.first, entry.stop - batch.first
+    if Slice(start, stop, entry.step) != full(batch.count):
+        read = _taken(build, read, axis, Slice(start, stop, entry.step))
+    return _moved(build, read, axis, sum(map(is_slice, index[:position])))
+
+
+def _taken(build: GraphBuilder, read: Access, axis: int, entry: Entry) -> Access:
+    """One entry taken of an axis, all of the others."""
+    take: list[Entry] = [full(extent) for extent in shape_of(read.tensor)]
+    take[axis] = entry
+    return build.slice(read, tuple(take))
+
+
+def _moved(build: GraphBuilder, read: Access, axis: int, wanted: int) -> Access:
+    """An axis moved to the front, to where it is wanted."""
+    if axis == wanted:
+        return read
+    permutation = [number for number in range(read.tensor.get_num_dims()) if number != axis]
+    permutation.insert(wanted, axis)
+    return build.build(TransposeOp, read, permutation=permutation)
