@@ -70,9 +70,7 @@ class Call:
         return call
 
     @staticmethod
-    def over(
-        program: loop.ProgramOp, buffers: Sequence[Buffer], flat: dict[SSAValue, Array], request: Request
-    ) -> Call:
+    def over(program: loop.ProgramOp, buffers: Sequence[Buffer], flat: dict[SSAValue, Array], request: Request) -> Call:
         """A call whose memory is laid out already."""
         layouts = {buffer.value: buffer.layout for buffer in buffers}
         return Call(program, request, flat, {}, Rows(flat, layouts, request.seed, request.start))

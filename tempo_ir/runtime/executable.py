@@ -90,9 +90,7 @@ class Executable(ABC):
         given_state = self.init(seed) if state is None else dict(state)
         in_torch = any_torch((*arguments.values(), *given_state.values()))
         checked = self.signature.arguments(as_arrays(arguments), as_arrays(given_state))
-        request = Request(
-            checked.arrays, checked.bounds, seed, self._start(start or {}), self._hosts(hosts or {})
-        )
+        request = Request(checked.arrays, checked.bounds, seed, self._start(start or {}), self._hosts(hosts or {}))
         outputs = self._run(request, donate)
         result = Result({name: _kind(outputs[name], in_torch) for name in outputs if name not in self.signature.states})
         result.state = {

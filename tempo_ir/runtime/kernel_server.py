@@ -1,9 +1,10 @@
 # pyright: basic
 """The process that runs Triton kernels in Triton's interpreter: `python -m tempo_ir.runtime.kernel_server`.
 
-It has a process of its own because the interpreter is chosen by an environment variable that is read when triton is imported.
-The parent shares the memory of a call and sends, as pickles on standard input, ("memory", file, bytes, {buffer: (offset, bytes,
-dtype)}), ("kernels", {name: source}) and ("launch", kernel, buffers, scalars, grid); each is answered by None or by a message.
+It has a process of its own because the interpreter is chosen by an environment variable that is read when triton is
+imported. The parent shares the memory of a call and sends, as pickles on standard input, ("memory", file, bytes,
+{buffer: (offset, bytes, dtype)}), ("kernels", {name: source}) and ("launch", kernel, buffers, scalars, grid); each is
+answered by None or by a message.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ class Server:
             path = self.directory / f"{name}.py"
             path.write_text(source)
             specification = importlib.util.spec_from_file_location(f"tempo_kernel_{name}", path)
-            assert specification is not None and specification.loader is not None
+            assert specification is not None
+            assert specification.loader is not None
             module = importlib.util.module_from_spec(specification)
             specification.loader.exec_module(module)
             self.kernels[name] = getattr(module, name)

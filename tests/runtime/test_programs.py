@@ -1,4 +1,5 @@
-"""Programs compiled for the CPU against the reference interpreter: recurrences, windows, cases, hosts, random numbers."""
+"""Programs compiled for the CPU against the reference interpreter: recurrences, windows, cases, hosts, random
+numbers."""
 
 from __future__ import annotations
 

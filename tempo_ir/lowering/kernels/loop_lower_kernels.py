@@ -119,9 +119,8 @@ class _Lowering:
         except Unsupported as unsupported:
             if self.target in CALLS_HOST:
                 return None
-            raise PassFailedException(
-                f"{unsupported}: it does not run on target '{self.target}', only on cpu"
-            ) from None
+            listed = " and ".join(CALLS_HOST)
+            raise PassFailedException(f"{unsupported}: it runs on {listed} only, not on '{self.target}'") from None
         known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
         self.names.add(known.kernel.sym_name.data)
         return replace(translation, kernel=known.kernel)

@@ -1,0 +1,69 @@
+// RUN: tempo-opt %s --split-input-file -p loop-lower-kernels | filecheck %s
+
+// Leaves of one kind share a kernel whatever they index; the launch evaluates offsets.
+
+// CHECK-LABEL: loop.program @scan
+// CHECK:      loop.if t = 0 {
+// CHECK-NEXT:   loop.launch @copy_kernel(%x, %h)[16 * t]
+// CHECK-NEXT: } else {
+// CHECK-NEXT:   loop.launch @add_kernel(%x, %h)[16 * t, 16 * t - 16]
+// CHECK-NEXT:   loop.launch @add_kernel(%x, %y)[16 * t, 16 * t - 16]
+// CHECK-NEXT: }
+// CHECK:      tile.kernel @copy_kernel(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %n0: index) grid [] {
+// CHECK:      tile.kernel @add_kernel(
+// CHECK-NOT:  tile.kernel
+loop.program @scan dims(t: T) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 16xf32>
+  %h = loop.output "h" : !loop.buffer<(t: full) 16xf32>
+  %y = loop.output "y" : !loop.buffer<(t: full) 16xf32>
+  loop.for t = 0 to T {
+    loop.if t = 0 {
+      loop.compute at (t = t) ins(%a = %x[t]) outs(%h[t]) { loop.yield %a : tensor<16xf32> }
+    } else {
+      loop.compute at (t = t) ins(%a = %x[t], %b = %h[t - 1]) outs(%h[t]) {
+        %r = sdg.add %a, %b : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+        loop.yield %r : tensor<16xf32>
+      }
+      loop.compute at (t = t) ins(%a = %x[t], %b = %y[t - 1]) outs(%y[t]) {
+        %r = sdg.add %a, %b : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+        loop.yield %r : tensor<16xf32>
+      }
+    }
+  }
+}
+
+// -----
+
+// A grid axis that is open is given by the launch; a sort is left to numpy; a literal is memory that is filled once; what may
+// fail is checked after the launch.
+
+// CHECK-LABEL: loop.program @rest
+// CHECK:      %literal = loop.alloc : !loop.buffer<3xf32>
+// CHECK-NEXT: %status = loop.alloc : !loop.buffer<i32>
+// CHECK-NEXT: loop.compute outs(%literal) {
+// CHECK:      loop.launch @mul_kernel(%x, %literal, %a)[N, (N + 15) floordiv 16]
+// CHECK-NEXT: loop.compute ins(%{{.*}} = %a[0]) outs(%s) {
+// CHECK-NEXT:   %{{.*}} = sdg.sort
+// CHECK:      loop.launch @gather_kernel(%x, %id, %g, %status)[N, N - 1]
+// CHECK-NEXT: loop.check %status ["an id is outside of the N rows, 0 to N - 1, in sdg.gather
+// CHECK:      tile.kernel @mul_kernel({{.*}}) grid [?]
+loop.program @rest dims(n: N) where N >= 1 {
+  %x = loop.input "x" : !loop.buffer<(n: full) 3xf32>
+  %id = loop.input "id" : !loop.buffer<i64>
+  %a = loop.alloc : !loop.buffer<(n: full) 3xf32>
+  %s = loop.output "s" : !loop.buffer<3xf32>
+  %g = loop.output "g" : !loop.buffer<3xf32>
+  loop.compute ins(%b = %x[0:N]) outs(%a[0:N]) {
+    %c = sdg.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+    %r = sdg.mul %b, %c : (tensor<?x3xf32, #sdg.size<N>>, tensor<3xf32>) -> tensor<?x3xf32, #sdg.size<N>>
+    loop.yield %r : tensor<?x3xf32, #sdg.size<N>>
+  }
+  loop.compute ins(%b = %a[0]) outs(%s) {
+    %r = sdg.sort %b axis 0 : (tensor<3xf32>) -> tensor<3xf32>
+    loop.yield %r : tensor<3xf32>
+  }
+  loop.compute ins(%b = %x[0:N], %i = %id) outs(%g) {
+    %r = sdg.gather %b, %i axis 0 : (tensor<?x3xf32, #sdg.size<N>>, tensor<i64>) -> tensor<3xf32>
+    loop.yield %r : tensor<3xf32>
+  }
+}

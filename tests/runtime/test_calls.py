@@ -1,0 +1,230 @@
+"""How executables are called: arguments checked, errors carried, threads, Ctrl-C, torch tensors, state."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import tempo_ir as tp
+from tempo_ir.reference.errors import ExecutionError
+from tempo_ir.runtime.errors import CallError, CompileError
+
+
+@tp.program
+def recurrence(width=4):
+    t, _ = tp.dim("t")
+    x = tp.input("x", tp.f32[width], over=t)
+    y = tp.input("y", tp.f32[width], over=t)
+    w = tp.parameter("w", tp.f32[width], init=lambda generator, shape: np.ones(shape, np.float32))
+    h = tp.tensor("h", tp.f32[width], over=t)
+    h[0] = x[0]
+    h[t + 1] = h * w + x[t + 1] + y[t + 1]
+    tp.output("h", h)
+
+
+@pytest.fixture(scope="module")
+def executable() -> tp.Executable:
+    return tp.compile(recurrence())
+
+
+def arrays(steps: int = 3) -> dict[str, np.ndarray]:
+    return {name: np.ones((steps, 4), np.float32) for name in "xy"}
+
+
+def test_bounds_are_read_off_the_inputs(executable: tp.Executable) -> None:
+    assert executable(**arrays(3))["h"].tolist() == [[1.0] * 4, [3.0] * 4, [5.0] * 4]
+    assert executable(**arrays(0))["h"].shape == (0, 4)
+    assert executable(**arrays(2), T=2, state={"w": np.zeros(4, np.float32)})["h"].tolist() == [[1.0] * 4, [2.0] * 4]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"x": None}, "input 'x' is missing: 'recurrence' takes the inputs x: f32[T, 4]"),
+        ({"x": np.ones((3, 5), np.float32)}, "input 'x' is f32[T, 4], got an array of shape (3, 5)"),
+        ({"x": np.ones((3, 4))}, "input 'x' is f32[T, 4], got an array of float64: convert it"),
+        ({"y": np.ones((2, 4), np.float32)}, "input 'y' has T = 2, input 'x' has T = 3: they must agree"),
+        ({"T": -1}, "the bound T is an integer of 0 or more, got -1"),
+        ({"T": 2}, "input 'x' has T = 3, the call has T = 2: they must agree"),
+        ({"T": 1.5}, "the bound T is an integer of 0 or more, got 1.5"),
+        ({"z": 1}, "'z' is neither an input nor a bound"),
+        ({"state": {}}, "parameter 'w' is missing in the state"),
+        ({"state": {"w": np.ones(4, np.float32), "v": 1}}, "the state has 'v', which 'recurrence' does not declare"),
+        ({"seed": -1}, "the seed is -1"),
+        ({"start": {"s": 1}}, "there is no dim 's'"),
+        ({"hosts": {"env": int}}, "the program has no host object 'env'"),
+    ],
+)
+def test_arguments_that_do_not_fit(executable: tp.Executable, changes: dict, message: str) -> None:
+    given = {name: value for name, value in {**arrays(), **changes}.items() if value is not None}
+    with pytest.raises(CallError) as error:
+        executable(**given)
+    assert message in str(error.value)
+
+
+def test_what_cannot_be_compiled() -> None:
+    with pytest.raises(CompileError, match="there is no target 'gpu'"):
+        tp.compile(recurrence(), target="gpu")
+    with pytest.raises(CompileError, match="cannot compile 3"):
+        tp.compile(3)
+
+
+def test_the_reference_target_is_an_executable_too(executable: tp.Executable) -> None:
+    interpreted = tp.compile(recurrence(), target="reference")
+    assert np.array_equal(interpreted(**arrays())["h"], executable(**arrays())["h"])
+    assert "sdg.program" in interpreted.ir("sdg")
+
+
+def test_a_precondition_names_its_reason() -> None:
+    @tp.program
+    def last():
+        t, T = tp.dim("t")
+        k = tp.input("k", tp.f32[()], over=t)
+        tp.output("k", k[T - 1])
+
+    with pytest.raises(CallError, match=r"needs .*T >= 1, got T = 0.*"):
+        tp.compile(last())(k=np.zeros(0, np.float32))
+
+
+def test_torch_tensors(executable: tp.Executable) -> None:
+    import torch
+
+    result = executable(x=torch.ones(3, 4), y=torch.ones(3, 4))
+    assert isinstance(result["h"], torch.Tensor)
+    assert result["h"].tolist() == [[1.0] * 4, [3.0] * 4, [5.0] * 4]
+
+
+def test_calls_from_several_threads(executable: tp.Executable) -> None:
+    sizes = [1, 5, 50, 500] * 4
+    expected = {n: executable(**arrays(n))["h"] for n in sizes}
+    wrong: list[int] = []
+
+    def call(n: int) -> None:
+        for _ in range(20):
+            if not np.array_equal(executable(**arrays(n))["h"], expected[n]):
+                wrong.append(n)
+
+    threads = [threading.Thread(target=call, args=(n,)) for n in sizes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+class Counter:
+    """A host object that fails at a step."""
+
+    def __init__(self, fail_at: int = -1) -> None:
+        self.calls = 0
+        self.fail_at = fail_at
+
+    def step(self, value: np.ndarray) -> object:
+        assert not value.flags.writeable
+        self.calls += 1
+        if self.calls - 1 == self.fail_at:
+            raise ValueError("the environment broke")
+        return np.float32(value + 1)
+
+
+@tp.program
+def hosted(fail_at=-1):
+    t, _ = tp.dim("t")
+    env = tp.host(lambda: Counter(fail_at), name="env")
+    x = tp.tensor("x", tp.f32[()], over=t)
+    x[0] = 0.0
+    x[t + 1] = env.step(x, returns=tp.f32[()])
+    tp.output("x", x)
+
+
+def test_host_objects_are_made_anew_for_each_call() -> None:
+    executable = tp.compile(hosted())
+    for _ in range(2):
+        assert executable(T=5)["x"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
+    made: list[Counter] = []
+    executable(T=5, hosts={"env": lambda: made.append(Counter()) or made[-1]})
+    assert made[0].calls == 4
+
+
+def test_an_exception_in_a_host_is_raised_with_op_and_point() -> None:
+    executable = tp.compile(hosted(fail_at=3))
+    for _ in range(2):
+        with pytest.raises(ValueError, match="the environment broke") as error:
+            executable(T=9)
+        (note,) = error.value.__notes__
+        assert "@env::@step" in note
+        assert "t = 3" in note
+        assert "test_calls.py" in note
+        assert executable(T=3)["x"].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_a_run_time_error_of_a_kernel_names_op_point_and_line() -> None:
+    @tp.program
+    def divide():
+        t, _ = tp.dim("t")
+        x = tp.input("x", tp.i64[4], over=t)
+        table = tp.input("table", tp.f32[5, 2])
+        tp.output("y", 12 // x)
+        tp.output("rows", tp.take(table, x))
+
+    executable = tp.compile(divide())
+    x = np.array([[1, 2, 3, 4], [-1, 0, 1, 2]])
+    table = np.zeros((5, 2), np.float32)
+    with pytest.raises(ExecutionError, match=r"(?s)an id is outside of the 5 rows.*|integer division by zero.*t = 1"):
+        executable(x=x, table=table)
+    with pytest.raises(ExecutionError, match=r"(?s)integer division by zero.*test_calls.py.*t = 1"):
+        executable(x=np.abs(x), table=table)
+    with pytest.raises(ExecutionError, match=r"(?s)an id is outside of the 5 rows, 0 to 4.*test_calls.py.*t = 0"):
+        executable(x=x[:1] + 3, table=table)
+    assert executable(x=x[:1], table=table)["y"].tolist() == [[12, 6, 4, 3]]
+
+
+@pytest.mark.parametrize(("I", "T"), [(1, 1 << 22), (1 << 12, 1 << 10)])
+def test_ctrl_c_stops_a_long_run(I: int, T: int) -> None:
+    slow = tp.compile(slow_program())
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        slow(I=I, T=T)
+    assert time.perf_counter() - start < 5
+    timer.join()
+    assert slow(I=2, T=2).state["w"].shape == ()
+
+
+def slow_program():
+    """A number carried over (i, t) that takes long and little memory."""
+
+    @tp.program
+    def slow():
+        (i, _), (t, _) = tp.dims("i", "t")
+        x = tp.parameter("x", tp.f32[256, 256], init=lambda generator, shape: np.ones(shape, np.float32))
+        w = tp.state("w", tp.f32[()], init=lambda generator, shape: np.ones(shape, np.float32), steps=(i, t))
+        w.next = w[i, t] * 0.5 + tp.einsum("ij,->", x, w[i, t])
+
+    return slow()
+
+
+def test_start_counts_on() -> None:
+    @tp.program
+    def draw():
+        i, _ = tp.dim("i")
+        w = tp.state("w", tp.f64[3], init=lambda generator, shape: np.zeros(shape), steps=i)
+        w.next = w[i] * 0.5 + tp.random.normal(0.0, 1.0, tp.f64[3], over=i)
+
+    executable = tp.compile(draw())
+    whole = executable(I=100, state=executable.init(), seed=7).state["w"]
+    first = executable(I=40, state=executable.init(), seed=7).state
+    second = executable(I=60, state=first, seed=7, start={"i": 40}).state["w"]
+    assert np.array_equal(whole, second)
+
+
+def test_triton_kernels_in_the_interpreter(executable: tp.Executable) -> None:
+    interpreted = tp.compile(recurrence(), target="triton-interpret")
+    assert np.array_equal(interpreted(**arrays(3))["h"], executable(**arrays(3))["h"])
+    with pytest.raises(ValueError, match="the environment broke"):
+        tp.compile(hosted(fail_at=1), target="triton-interpret")(T=3)
