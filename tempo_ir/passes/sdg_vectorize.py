@@ -40,9 +40,10 @@ from tempo_ir.dialects.sdg import (
     TokenType,
 )
 from tempo_ir.dialects.sdg.reads import read_domain, read_problem
+from tempo_ir.dialects.types import shape_of
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Domain, Index, Space, Sym, free_symbols
-from tempo_ir.passes.building import GraphBuilder
+from tempo_ir.passes.building import GraphBuilder, symbols_of
 from tempo_ir.passes.gradients.adjoints import normal_form
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.utilities import erase, is_slice, programs, property_symbols, sdg_ops
@@ -157,12 +158,15 @@ def _read_problem(op: SdgOp, batch: Batch, space: Space) -> str | None:
     varies = [batch.dim in free_symbols(index) for index in reads]
     if reads and not any(varies):
         return "it does not vary along it"
-    for access, index in zip(op.accesses, reads, strict=True):
+    for number, (access, index) in enumerate(zip(op.accesses, reads, strict=True)):
         if (problem := _entry_problem(index, batch)) is not None:
             return f"{access}: {problem}"
+        if batch.dim in symbols_of(shape_of(access.tensor)):
+            return f"{access} has a shape that depends on it"
         producer = access.value.owner
         new = tuple(batched_entry(entry, batch) for entry in index)
-        if isinstance(producer, SdgOp) and read_problem(space, without(op.domain, batch.dim), new, producer.domain):
+        consumer = without(read_domain(op, number), batch.dim)
+        if isinstance(producer, SdgOp) and read_problem(space, consumer, new, producer.domain):
             return f"{access} reads only where there is a point of {batch.dim}"
     return axis_problem(op, varies)
 
