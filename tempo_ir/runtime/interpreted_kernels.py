@@ -22,7 +22,7 @@ from xdsl.ir import SSAValue
 from tempo_ir.dialects import loop
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm.host import kernels_of
-from tempo_ir.lowering.triton import kernel_source
+from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.calls import Call, Request
 from tempo_ir.runtime.driver import Driver
@@ -36,7 +36,8 @@ class InterpretedProgram:
     def __init__(self, module: ModuleOp):
         (self.program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
         self.kernels = kernels_of(list(module.ops))
-        self.sources = {name: kernel_source(kernel) for name, kernel in self.kernels.items()}
+        sources = zip(self.kernels, kernel_sources(module), strict=True)
+        self.sources = {name: (source.name, source.text) for name, source in sources}
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 

@@ -3,8 +3,8 @@
 
 It has a process of its own because the interpreter is chosen by an environment variable that is read when triton is
 imported. The parent shares the memory of a call and sends, as pickles on standard input, ("memory", file, bytes,
-{buffer: (offset, bytes, dtype)}), ("kernels", {name: source}) and ("launch", kernel, buffers, scalars, grid); each is
-answered by None or by a message.
+{buffer: (offset, bytes, dtype)}), ("kernels", {kernel: (function, source)}) and ("launch", kernel, buffers, scalars,
+grid); each is answered by None or by a message.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class Server:
         """Do what a message asks."""
         getattr(self, f"do_{what}")(*arguments)
 
-    def do_kernels(self, sources: dict[str, str]) -> None:
+    def do_kernels(self, sources: dict[str, tuple[str, str]]) -> None:
         """Import the source of each kernel from a file, as triton needs it."""
-        for name, source in sources.items():
-            path = self.directory / f"{name}.py"
+        for name, (function, source) in sources.items():
+            path = self.directory / f"{function}.py"
             path.write_text(source)
-            specification = importlib.util.spec_from_file_location(f"tempo_kernel_{name}", path)
+            specification = importlib.util.spec_from_file_location(f"tempo_kernel_{function}", path)
             assert specification is not None
             assert specification.loader is not None
             module = importlib.util.module_from_spec(specification)
             specification.loader.exec_module(module)
-            self.kernels[name] = getattr(module, name)
+            self.kernels[name] = getattr(module, function)
 
     def do_memory(self, file: str, size: int, buffers: dict[int, tuple[int, int, str]]) -> None:
         """See the memory of a call as tensors."""

@@ -223,6 +223,7 @@ def test_start_counts_on() -> None:
     assert np.array_equal(whole, second)
 
 
+@pytest.mark.slow
 def test_triton_kernels_in_the_interpreter(executable: tp.Executable) -> None:
     interpreted = tp.compile(recurrence(), target="triton-interpret")
     assert np.array_equal(interpreted(**arrays(3))["h"], executable(**arrays(3))["h"])
