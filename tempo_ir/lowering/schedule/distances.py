@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import Const, Slice, Sym, conj
+from tempo_ir.index.expr import conj
 from tempo_ir.index.isl import (
     DIM,
     Map,
@@ -59,7 +60,7 @@ class Distances:
 
         A constant distance is read off the index, whether or not anything is read.
         """
-        constant = constant_distance(relation, dim)
+        constant = relation.constants.get(dim)
         if constant is not None:
             return Distance(constant, constant)
         key = (relation, dim, fixed)
@@ -80,13 +81,10 @@ class Distances:
         return Distance(lower.to_python() if lower.is_int() else None, upper.to_python() if upper.is_int() else None)
 
 
-def constant_distance(relation: Relation, dim: str) -> int | None:
-    """`1` for `x[t - 1]`; None where the entry is no point at a constant distance."""
-    entry = relation.index[relation.producer.dims.index(dim)]
-    if entry == Sym(dim):
-        return 0
-    difference = Sym(dim) - entry if not isinstance(entry, Slice) else None
-    return difference.value if isinstance(difference, Const) else None
+@lru_cache(maxsize=4096)
+def happens(space: Space, relation: Relation) -> bool:
+    """Whether anything is read at all, for any bounds."""
+    return not relation_map(space, relation).is_empty()
 
 
 def relation_map(space: Space, relation: Relation, consumer_name: str = "", producer_name: str = "") -> Map:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import TRUE, Cond, Index
+from tempo_ir.index.expr import TRUE, Cond, Const, Index, Slice, Sym
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,32 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Which points of a producer a point of a consumer reads: those at `index`, where `guard` holds."""
+    """
+    Which points of a producer a point of a consumer reads: those at `index`, where `guard` holds.
+
+    `constants` holds the distance (consumer minus producer) along each dim of the producer where the index says a
+    constant one: 1 for `x[t - 1]`.
+    """
 
     consumer: Domain
     producer: Domain
     index: Index
     guard: Cond = TRUE
+    constants: Mapping[str, int] = field(init=False, compare=False)
+    hashed: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        constants: dict[str, int] = {}
+        for dim, entry in zip(self.producer.dims, self.index, strict=True):
+            distance = None if isinstance(entry, Slice) else Sym(dim) - entry
+            if isinstance(distance, Const):
+                constants[dim] = distance.value
+        object.__setattr__(self, "constants", constants)
+        # relations are keys of many tables, and long to hash
+        object.__setattr__(self, "hashed", hash((self.consumer, self.producer, self.index, self.guard)))
+
+    def __hash__(self) -> int:
+        return self.hashed
 
 
 @dataclass(frozen=True, slots=True)

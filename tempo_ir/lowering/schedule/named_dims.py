@@ -95,6 +95,41 @@ def schedule(graph: Graph, distances: Distances, choices: Choices, last_resort: 
     return scheduler.arrange(everything, [Edge(dependence) for dependence in graph.dependences], frozenset())
 
 
+def longest_paths(nodes: Sequence[int], constraints: Sequence[tuple[int, int, int]]) -> dict[int, int] | None:
+    """
+    The least values from 0 up with `value[b] >= value[a] + gap` for each `(a, b, gap)`; None if there are none.
+
+    Bellman and Ford; a cycle of the constraints that raised values last is one without a solution (Cherkassky and
+    Goldberg, "Negative-cycle detection algorithms", 1999), so that the hopeless cases end early.
+    """
+    values = dict.fromkeys(nodes, 0)
+    raised_by: dict[int, int] = {}
+    while True:
+        changed = False
+        for before, after, gap in constraints:
+            if values[before] + gap > values[after]:
+                values[after] = values[before] + gap
+                raised_by[after] = before
+                changed = True
+        if not changed:
+            return values
+        if _has_cycle(raised_by):
+            return None
+
+
+def _has_cycle(following: Mapping[int, int]) -> bool:
+    """Whether a function that is defined on some numbers leads one of them back to itself."""
+    seen: dict[int, int] = {}
+    for start in following:
+        node: int | None = start
+        while node is not None and node not in seen:
+            seen[node] = start
+            node = following.get(node)
+        if node is not None and seen[node] == start:
+            return True
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class _Scheduler:
     graph: Graph
@@ -157,16 +192,7 @@ class _Scheduler:
             if least is None:
                 return None
             constraints.append((edge.producer, edge.consumer, -least))
-        shifts = dict.fromkeys(component, 0)
-        for _ in range(len(component) + 1):
-            changed = False
-            for producer, consumer, gap in constraints:
-                if shifts[producer] + gap > shifts[consumer]:
-                    shifts[consumer] = shifts[producer] + gap
-                    changed = True
-            if not changed:
-                return shifts
-        return None
+        return longest_paths(component, constraints)
 
     def nodes(self, cluster: Cluster, reads: Mapping[int, Sequence[Edge]], used: frozenset[str]) -> Sequence[Node]:
         """The loop of a cluster, upwards if it may, with its body ordered; or a leaf; or what the last resort found."""

@@ -36,6 +36,7 @@ from tempo_ir.dialects.sdg import (
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import FALSE, TRUE, Cond, Const, Slice, Sym, conj, disj, negate
+from tempo_ir.lowering.schedule.distances import happens
 from tempo_ir.lowering.schedule.graph import Dependence, Graph, Relation, Statement
 
 Source = InputOp | ParameterOp | HostStateOp
@@ -122,7 +123,8 @@ class Statements:
             return False
         read = dependence.relation
         parts = (Work(work.op, case).domain() for case in range(len(work.op.operands)))
-        return not all(_happens(self.program, Relation(read.consumer, part, read.index, read.guard)) for part in parts)
+        relations = (Relation(read.consumer, part, read.index, read.guard) for part in parts)
+        return not all(happens(self.program.space, relation) for relation in relations)
 
 
 class ScheduleError(PassFailedException):
@@ -213,16 +215,9 @@ def _graph(program: ProgramOp, works: Sequence[Work]) -> Graph:
             for number in numbers.get(producer, ()):
                 relation = Relation(consumer.domain, statements[number].domain, access.index, guard)
                 whole = work.case is None and works[number].case is None
-                if whole or _happens(program, relation):
+                if whole or happens(program.space, relation):
                     dependences.append(Dependence(consumer.number, number, relation))
     return Graph(program.space, statements, dependences)
-
-
-def _happens(program: ProgramOp, relation: Relation) -> bool:
-    """Whether anything is read at all, for any bounds."""
-    from tempo_ir.lowering.schedule.distances import relation_map
-
-    return not relation_map(program.space, relation).is_empty()
 
 
 def _statement(number: int, work: Work) -> Statement:
