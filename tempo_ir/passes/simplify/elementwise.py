@@ -219,7 +219,9 @@ def broadcast_operand(op: AccessOp, rewriting: Rewriting) -> bool:
             continue
         operands = [*op.accesses[:number], source, *op.accesses[number + 1 :]]
         rebuilt = cast(Constructor, type(op))(*operands, domain=op.domain)
-        if rebuilt.results[0].type == op.results[0].type:
+        same = rebuilt.results[0].type == op.results[0].type
+        rebuilt.erase()
+        if same:
             op.with_access(number, source.value, source.index)
             rewriting.rewriter.notify_op_modified(op)
             return True

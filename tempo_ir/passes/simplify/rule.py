@@ -36,6 +36,7 @@ class Rewriting:
         """`op` becomes another op over the same domain, with the same result type."""
         result, new = op.results[0], other.results[0]
         if new.type != result.type or other.domain != op.domain:
+            other.erase()  # else it would count as a user of what it reads
             return False
         new.name_hint = result.name_hint
         self.rewriter.replace(op, other)
