@@ -9,6 +9,12 @@ from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile import structure
 from tempo_ir.dialects.tile.shape import ConstOp
 
+INT32 = 2**31
+"""Offsets from here on, or below its negative, need 64 bits."""
+
+Bounds = tuple[int, int]
+"""The least and the greatest value."""
+
 
 def constant_of(value: SSAValue) -> int | None:
     """The number of a constant index, else None."""
@@ -26,21 +32,51 @@ def loop_of(value: SSAValue) -> structure.ForOp | None:
     return loop if value is owner.args[0] else None
 
 
-def is_multiple(value: SSAValue, n: int) -> bool:
-    """Is `value` a multiple of `n` for a reason that can be read off its definition?"""
-    if n == 1:
-        return True
+def static_bounds(value: SSAValue) -> Bounds | None:
+    """The bounds of an index made of constants and counters of constant loops alone, else None.
+
+    Python numbers and `range` of Python numbers are 32-bit integers in Triton, everything else here is of 64 bits: this
+    tells which an index is.
+    """
     if (number := constant_of(value)) is not None:
-        return number % n == 0
+        return number, number
     if (loop := loop_of(value)) is not None:
-        return loop.step_size % n == 0 and is_multiple(loop.low, n)
-    match value.owner:
-        case ew.MulOp(lhs=lhs, rhs=rhs):
-            return is_multiple(lhs, n) or is_multiple(rhs, n)
-        case ew.AddOp(lhs=lhs, rhs=rhs) | ew.SubOp(lhs=lhs, rhs=rhs):
-            return is_multiple(lhs, n) and is_multiple(rhs, n)
-        case _:
-            return False
+        low, high = constant_of(loop.low), constant_of(loop.high)
+        return None if low is None or high is None else (low, _last_trip(low, high, loop.step_size))
+    if not isinstance(value.owner, ew.BinaryOp):
+        return None
+    lhs, rhs = static_bounds(value.owner.lhs), static_bounds(value.owner.rhs)
+    if lhs is None or rhs is None:
+        return None
+    return _combined(value.owner, lhs, rhs)
+
+
+def _last_trip(low: int, high: int, step: int) -> int:
+    """The last value of a counter, `low` where there is none."""
+    return low + max(0, (high - 1 - low) // step) * step
+
+
+def _combined(op: ew.BinaryOp, lhs: Bounds, rhs: Bounds) -> Bounds:
+    match op:
+        case ew.AddOp():
+            return lhs[0] + rhs[0], lhs[1] + rhs[1]
+        case ew.SubOp():
+            return lhs[0] - rhs[1], lhs[1] - rhs[0]
+        case ew.MulOp():
+            products = [a * b for a in lhs for b in rhs]
+            return min(products), max(products)
+        case ew.MinOp():
+            return min(lhs[0], rhs[0]), min(lhs[1], rhs[1])
+        case ew.MaxOp():
+            return max(lhs[0], rhs[0]), max(lhs[1], rhs[1])
+        case _:  # division and modulo: no greater than either operand
+            most = max(map(abs, (*lhs, *rhs)))
+            return -most, most
+
+
+def fits_32_bits(bounds: Bounds) -> bool:
+    """Whether all values between the bounds are 32-bit integers."""
+    return -INT32 <= bounds[0] and bounds[1] < INT32
 
 
 def is_natural(value: SSAValue) -> bool:
@@ -64,13 +100,40 @@ def is_natural(value: SSAValue) -> bool:
             return False
 
 
-def fits(index: SSAValue, extent: int, size: int | SSAValue) -> bool:
-    """Does `index .. index + extent` surely lie inside `0 .. size`?
+def largest(value: SSAValue) -> int | None:
+    """A number that `value` does not exceed, where one can be read off its definition."""
+    if (bounds := static_bounds(value)) is not None:
+        return bounds[1]
+    if (loop := loop_of(value)) is not None:
+        high = constant_of(loop.high)
+        return None if high is None else high - 1
+    match value.owner:
+        case structure.ProgramIdOp(axis=axis):
+            return _last_program(value.owner, axis.value.data)
+        case ew.AddOp(lhs=lhs, rhs=rhs):
+            parts = largest(lhs), largest(rhs)
+            return None if parts[0] is None or parts[1] is None else parts[0] + parts[1]
+        case ew.MulOp(lhs=lhs, rhs=rhs):
+            parts = largest(lhs), largest(rhs)
+            known = parts[0] is not None and parts[1] is not None and is_natural(lhs) and is_natural(rhs)
+            return (parts[0] or 0) * (parts[1] or 0) if known else None
+        case ew.MinOp(lhs=lhs, rhs=rhs):
+            return min((part for part in (largest(lhs), largest(rhs)) if part is not None), default=None)
+        case _:
+            return None
 
-    Blocks of a grid or loop start at multiples of their extent and below the size, so a size that the extent divides is enough.
-    """
-    if not isinstance(size, int):
+
+def _last_program(op: structure.ProgramIdOp, axis: int) -> int | None:
+    kernel = op.parent_op()
+    while kernel is not None and not isinstance(kernel, structure.KernelOp):
+        kernel = kernel.parent_op()
+    extent = -1 if kernel is None else kernel.grid.data[axis]
+    return extent - 1 if extent > 0 else None
+
+
+def fits(index: SSAValue, extent: int, size: int | SSAValue) -> bool:
+    """Does `index .. index + extent` surely lie inside `0 .. size`?"""
+    if not isinstance(size, int) or not is_natural(index):
         return False
-    if (start := constant_of(index)) is not None:
-        return 0 <= start and start + extent <= size
-    return size % extent == 0 and is_multiple(index, extent) and is_natural(index)
+    last = largest(index)
+    return last is not None and last + extent <= size

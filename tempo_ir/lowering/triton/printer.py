@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import keyword
-import math
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
-from xdsl.dialects.builtin import FileLineColLoc, FloatAttr, IndexType, IntegerAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.utils.exceptions import DiagnosticException
+from xdsl.dialects.builtin import FileLineColLoc, IndexType, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile import memory, shape, structure
@@ -23,407 +21,422 @@ from tempo_ir.dialects.tile.attributes import (
     is_unsigned,
     shape_of,
 )
-from tempo_ir.lowering.triton.addresses import constant_of, fits, is_natural
+from tempo_ir.lowering.triton.accesses import read_text, write_text
+from tempo_ir.lowering.triton.addresses import constant_of, fits_32_bits, is_natural, static_bounds
 from tempo_ir.lowering.triton.expressions import (
-    FORMS,
     Call,
     Infix,
     Prefix,
     computed_type,
+    form_of,
     is_narrow_float,
+    library,
+    number_of,
+    number_text,
+    signature_type,
     triton_type,
 )
+from tempo_ir.lowering.triton.library_text import library_sources
+from tempo_ir.lowering.triton.values import Values, filled, identifier_of, literal_of
+from tempo_ir.lowering.triton.writer import INDENT, Lines
 
-INDENT = "    "
 SMALLEST_DOT = 16
-REDUCTIONS = {
-    ReduceKind.PROD: "multiply",
-    ReduceKind.MAX: "nan_maximum",
-    ReduceKind.MIN: "nan_minimum",
-    ReduceKind.AND: "bitwise_and",
-    ReduceKind.OR: "bitwise_or",
-}
+"""Sides of a `tl.dot`; smaller products are written out."""
+HEADER = "import triton\nimport triton.language as tl\n"
+COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
+    {
+        ReduceKind.PROD: "multiply",
+        ReduceKind.MAX: "nan_maximum",
+        ReduceKind.MIN: "nan_minimum",
+        ReduceKind.AND: "bitwise_and",
+        ReduceKind.OR: "bitwise_or",
+        ReduceKind.ARGMAX: "first_largest",
+        ReduceKind.ARGMIN: "first_smallest",
+    }
+)
 
 
-class KernelPrinter:
-    """Prints one kernel; `source()` is the text of the function, `library` the helpers that it calls.
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How kernels are printed.
 
-    `precision` is the `input_precision` of f32 dots: "ieee" or "tf32". `wide_dots` casts narrow dot operands to f32, for Triton's
-    interpreter, whose bf16 arithmetic is wrong.
+    `precision` is the `input_precision` of f32 dots, "ieee" or "tf32". `wide_dots` computes dots of f16 and bf16 in
+    f32, for Triton's interpreter, whose bf16 arithmetic is wrong. `checked` asserts the element type of every value,
+    for tests.
     """
 
-    def __init__(self, kernel: structure.KernelOp, precision: str = "ieee", wide_dots: bool = False):
-        self.kernel, self.precision, self.wide_dots = kernel, precision, wide_dots
-        self.library: list[str] = []
-        self._names: dict[SSAValue, str] = {}
-        self._taken: set[str] = {"tl", "triton"}
-        self._lines: list[str] = []
-        self._ranges: dict[int, str] = {}
-        self._depth = 1
+    precision: str = "ieee"
+    wide_dots: bool = False
+    checked: bool = False
 
-    def source(self) -> str:
-        """The decorated function, with a comment that names its ops and the user's lines."""
-        for number, argument in enumerate(self.kernel.body.block.args):
-            self._names[argument] = self._unique(argument.name_hint or f"arg{number}")
-        self._block(self.kernel.body.block)
-        parameters = ", ".join(self._parameter(argument) for argument in self.kernel.body.block.args)
-        ranges = [f"{INDENT}{name} = tl.arange(0, {extent})" for extent, name in sorted(self._ranges.items())]
-        body = [*ranges, *self._lines] or [f"{INDENT}pass"]
-        comment = [f"# {line}" for line in self._comment()]
-        header = [*comment, "@triton.jit", f"def {self.kernel.sym_name.data}({parameters}):"]
-        return "\n".join([*header, *body]) + "\n"
 
-    def _parameter(self, argument: SSAValue) -> str:
-        name = self._names[argument]
-        if isinstance(argument.type, PointerType) or is_float(argument.type):
-            return name
-        return f'{name}: "{triton_type(argument.type)[3:].replace("int", "i")}"'
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """A printed kernel: the name of its function, the text of its file, and its parameters with their types.
 
-    def _comment(self) -> list[str]:
-        """What the kernel computes, from the locations of its ops."""
+    `aligned` names the scalars that are multiples of 16 in every launch.
+    """
+
+    name: str
+    text: str
+    parameters: tuple[tuple[str, str], ...]
+    aligned: frozenset[str]
+
+
+DEFAULT_STYLE = Style()
+
+
+def print_kernel(
+    kernel: structure.KernelOp, style: Style = DEFAULT_STYLE, aligned: frozenset[int] = frozenset()
+) -> KernelSource:
+    """The file of one kernel: imports, the kernel, then the helpers that it calls.
+
+    `aligned` numbers the arguments that are multiples of 16 in every launch. Raises DiagnosticException for what Triton
+    cannot say.
+    """
+    return _KernelPrinter(kernel, style, aligned).source()
+
+
+class _KernelPrinter:
+    def __init__(self, kernel: structure.KernelOp, style: Style, aligned: frozenset[int]):
+        self.kernel, self.style, self.aligned = kernel, style, aligned
+        self.values = Values(kernel)
+        self.lines = Lines()
+
+    def source(self) -> KernelSource:
+        name = identifier_of(self.kernel)
+        arguments = self.kernel.body.block.args
+        parameters: list[tuple[str, str]] = []
+        for number, argument in enumerate(arguments):
+            pointer = isinstance(argument.type, PointerType)
+            hint = argument.name_hint or f"arg{number}"
+            own = self.values.names.new(argument, f"{hint}_ptr" if pointer else hint)
+            parameters.append((own, ("*" if pointer else "") + signature_type(element_of(argument))))
+        aligned = frozenset(parameters[number][0] for number in self.aligned)
+        self.block(self.kernel.body.block)
+        ranges = [f"{INDENT}{range_} = tl.arange(0, {extent})" for extent, range_ in sorted(self.values.ranges.items())]
+        body = [*ranges, *self.lines.lines] or [f"{INDENT}pass"]
+        annotated = ", ".join(p if _is_untyped(kind) else f'{p}: "{kind}"' for p, kind in parameters)
+        plain = [p for p, kind in parameters if not kind.startswith("*") and p not in aligned]
+        function = [*self.comment(), _decorator(plain), f"def {name}({annotated}):", *body]
+        parts = [HEADER, "\n".join(function) + "\n", *library_sources(self.values.library)]
+        return KernelSource(name, "\n\n".join(parts), tuple(parameters), aligned)
+
+    def comment(self) -> list[str]:
+        """What the kernel computes, the user's lines, the grid."""
         lines: dict[str, set[int]] = {}
         for op in self.kernel.walk():
             if isinstance(location := op.location, FileLineColLoc):
                 lines.setdefault(location.filename.data.rsplit("/", 1)[-1], set()).add(location.line.data)
-        if not lines:
-            return []
-        return [", ".join(f"{name}:{_spans(numbers)}" for name, numbers in sorted(lines.items()))]
+        ops = self.kernel.attributes.get("ops")
+        parts = [ops.data] if isinstance(ops, StringAttr) else []
+        parts += [f"{name}:{_spans(numbers)}" for name, numbers in sorted(lines.items())]
+        grid = ", ".join("?" if extent < 0 else str(extent) for extent in self.kernel.grid.data)
+        return [*(f"# {part}" for part in parts), f"# grid ({grid or 1})"]
 
-    # -- names and lines
+    # -- statements
 
-    def _unique(self, hint: str) -> str:
-        base = re.sub(r"\W", "_", hint)
-        if not base or base[0].isdigit() or keyword.iskeyword(base):
-            base = f"v{base}"
-        name, number = base, 1
-        while name in self._taken:
-            number += 1
-            name = f"{base}_{number}"
-        self._taken.add(name)
-        return name
-
-    def _line(self, text: str) -> None:
-        self._lines.append(INDENT * self._depth + text)
-
-    def _define(self, value: SSAValue, expression: str) -> None:
-        owner = value.owner
-        hint = value.name_hint or (owner.name.split(".")[-1] if isinstance(owner, Operation) else "v")
-        name = self._names[value] = self._unique(hint)
-        self._line(f"{name} = {expression}")
-
-    def _use(self, value: SSAValue) -> str:
-        """The name of a value; scalar constants are written where they are used."""
-        if isinstance(value.owner, shape.ConstOp) and not shape_of(value):
-            return _number(value.owner.number)
-        return self._names[value]
-
-    def _range(self, extent: int) -> str:
-        if extent & (extent - 1):
-            raise DiagnosticException(
-                f"kernel @{self.kernel.sym_name.data}: Triton needs tile extents that are powers of two, not {extent}; "
-                "lower with loop-lower-kernels for a GPU target"
-            )
-        if extent not in self._ranges:
-            self._ranges[extent] = self._unique(f"range_{extent}")
-        return self._ranges[extent]
-
-    def _call(self, function: Call, *arguments: str) -> str:
-        if function.library and function.function not in self.library:
-            self.library.append(function.function)
-        return f"{function.function}({', '.join(arguments)})"
-
-    # -- ops
-
-    def _block(self, block: Block) -> None:
+    def block(self, block: Block) -> None:
         for op in block.ops:
-            self._statement(op)
+            self.statement(op)
 
-    def _statement(self, op: Operation) -> None:
+    def statement(self, op: Operation) -> None:
         match op:
             case structure.ForOp():
-                self._loop(op)
+                self.loop(op)
             case structure.IfOp():
-                self._branch(op)
+                self.branch(op)
             case structure.YieldOp() | memory.ViewOp():
                 pass
             case shape.ConstOp() if not shape_of(op.result):
                 pass
-            case memory.StoreOp() | memory.AtomicAddOp() | memory.ScatterOp() | memory.ScatterAddOp():
-                self._write(op)
+            case memory.WriteOp() | memory.IndexedWriteOp():
+                self.lines.add(write_text(self.values, op))
             case shape.PhiloxOp():
-                self._philox(op)
+                self.philox(op)
             case _:
-                self._define(op.results[0], self._expression(op))
+                self.define(op.results[0], self.expression(op))
 
-    def _expression(self, op: Operation) -> str:
+    def define(self, value: SSAValue, expression: str) -> None:
+        name = self.values.define(value)
+        self.lines.add(f"{name} = {expression}")
+        if self.style.checked and not isinstance(element_of(value), IndexType):
+            self.lines.add(f"tl.static_assert({name}.dtype == {computed_type(element_of(value))})")
+
+    # -- expressions
+
+    def expression(self, op: Operation) -> str:
+        values = self.values
         match op:
             case structure.ProgramIdOp():
                 return f"tl.program_id({op.axis.value.data}).to(tl.int64)"
             case memory.LoadOp() | memory.GatherOp():
-                return self._read(op)
+                return read_text(values, op)
             case shape.ConstOp():
-                kind = computed_type(element_of(op.result))
-                return f"tl.full({_extents(op.result)}, {_number(op.number)}, {kind})"
+                return filled(_extents(op.result), number_text(number_of(op.number)), element_of(op.result))
             case shape.IotaOp():
-                return self._iota(op)
+                return self.iota(op)
             case shape.InRangeOp():
-                return self._in_range(op)
+                return self.in_range(op)
             case shape.SplatOp():
-                kind = computed_type(element_of(op.result))
-                return f"tl.full({_extents(op.result)}, {self._use(op.value)}, {kind})"
+                return filled(_extents(op.result), values.use(op.value), element_of(op.result))
             case shape.BroadcastOp():
-                return f"tl.broadcast_to({self._use(op.value)}, {_extents(op.result)})"
+                return f"tl.broadcast_to({values.use(op.value)}, {_extents(op.result)})"
             case shape.ExpandOp():
-                return f"{self._use(op.value)}{'[None, :]' if op.axis_number == 0 else '[:, None]'}"
+                return f"{values.use(op.value)}{'[None, :]' if op.axis_number == 0 else '[:, None]'}"
             case shape.TransOp():
-                return f"tl.trans({self._use(op.value)})"
+                return f"tl.trans({values.use(op.value)})"
             case shape.ReduceOp():
-                return self._reduce(op)
+                return self.reduce(op)
             case shape.ScanOp():
-                function = "tl.cumsum" if op.kind.data is ReduceKind.SUM else "tl.cumprod"
-                return f"{function}({self._use(op.value)}, axis={op.axis_number}, reverse={op.reverse is not None})"
+                return self.scan(op)
             case shape.DotOp():
-                return self._dot(op)
+                return self.dot(op)
             case ew.CastOp():
-                return self._cast(op)
+                return self.cast(op)
             case ew.NotOp():
-                return f"{self._use(op.value)} == 0" if is_bool(element_of(op.value)) else f"~{self._use(op.value)}"
-            case ew.ShlOp() | ew.ShrOp():
-                function = "shift_left" if isinstance(op, ew.ShlOp) else "shift_right"
-                width = str(bit_width(element_of(op.lhs)))
-                return self._call(Call(function, True), self._use(op.lhs), self._use(op.rhs), width)
+                return (
+                    f"{values.scalar(op.value)} == 0"
+                    if is_bool(element_of(op.value))
+                    else f"~{values.scalar(op.value)}"
+                )
+            case ew.BinaryOp():
+                return self.binary(op)
             case _:
-                return self._elementwise(op)
+                return self.elementwise(op, [values.scalar(operand) for operand in op.operands])
 
-    def _elementwise(self, op: Operation) -> str:
-        operands = [self._use(operand) for operand in op.operands]
-        if isinstance(op, ew.FloorDivOp) and is_float(element_of(op.lhs)):
-            return f"tl.floor({operands[0]} / {operands[1]})"
-        if type(op) not in FORMS:
-            raise DiagnosticException(f"{op.name} has no form in Triton")
-        match form := FORMS[type(op)](op):
+    def elementwise(self, op: Operation, operands: list[str]) -> str:
+        match form := form_of(op):
             case Call():
-                return self._call(form, *operands)
+                return self.values.call(form, *operands)
             case Infix(operator):
                 return f"{operands[0]} {operator} {operands[1]}"
             case Prefix(operator):
                 return f"{operator}{operands[0]}"
+            case None:
+                raise self.values.error(f"{op.name} has no form in Triton", op)
 
-    def _cast(self, op: ew.CastOp) -> str:
+    def binary(self, op: ew.BinaryOp) -> str:
+        """Infix operators let a number take the type of the other operand; functions are told the type."""
+        values = self.values
+        lhs, rhs = op.lhs, op.rhs
+        if (special := self.with_number(op)) is not None:
+            return special
+        if isinstance(form_of(op), Call):
+            operands = [self.stretched(operand, op) for operand in (lhs, rhs)]
+            if isinstance(op, (ew.ShlOp, ew.ShrOp)) or (isinstance(op, ew.PowOp) and not is_float(element_of(lhs))):
+                operands.append(str(bit_width(element_of(lhs))))
+            return self.elementwise(op, operands)
+        both = literal_of(lhs) is not None and literal_of(rhs) is not None
+        operands = [values.scalar(lhs) if both else values.use(lhs), values.use(rhs)]
+        bounds = static_bounds(op.result) if isinstance(op.result.type, IndexType) else None
+        if bounds is not None and not fits_32_bits(bounds):
+            operands[0] = f"tl.cast({values.use(lhs)}, tl.int64)"
+        return self.elementwise(op, operands)
+
+    def stretched(self, operand: SSAValue, op: ew.BinaryOp) -> str:
+        """An operand of a library function; Triton's interpreter mistakes comparisons of scalars among tiles."""
+        if shape_of(operand) or not shape_of(op.result) or not is_float(element_of(operand)):
+            return self.values.scalar(operand)
+        literal = literal_of(operand)
+        if literal is not None:
+            return filled(_extents(op.result), literal, element_of(operand))
+        return f"tl.broadcast_to({self.values.use(operand)}, {_extents(op.result)})"
+
+    def with_number(self, op: ew.BinaryOp) -> str | None:
+        """Shorter forms of ops whose second operand is a number."""
+        lhs, number = op.lhs, _number(op.rhs)
+        if number is None or literal_of(lhs) is not None:
+            return None
+        text, element = self.values.use(lhs), element_of(lhs)
+        match op:
+            case ew.ShlOp() | ew.ShrOp() if 0 <= number < bit_width(element):
+                return f"{text} {'<<' if isinstance(op, ew.ShlOp) else '>>'} {number}"
+            case ew.FloorDivOp() | ew.ModOp() if number > 0 and (is_unsigned(element) or self.is_index_natural(lhs)):
+                return f"{text} {'//' if isinstance(op, ew.FloorDivOp) else '%'} {number}"
+            case ew.PowOp() if number in (2, 3, 4):
+                return " * ".join([text] * int(number))
+            case ew.PowOp() if number == -1 and is_float(element):
+                return f"1.0 / {text}"
+            case _:
+                return None
+
+    def is_index_natural(self, value: SSAValue) -> bool:
+        return isinstance(value.type, IndexType) and is_natural(value)
+
+    def cast(self, op: ew.CastOp) -> str:
+        values = self.values
         source, target = element_of(op.value), element_of(op.result)
-        value = self._use(op.value)
-        if isinstance(op.value.owner, shape.ConstOp) and not shape_of(op.value):
-            return f"tl.full((), {value}, {computed_type(target)})"
+        literal = literal_of(op.value, target)
+        if literal is not None:
+            return filled("()", literal, target)
         if is_bool(target):
-            return f"{value} != 0"
+            return f"{values.use(op.value)} != 0"
         if is_float(source) and not is_float(target):
             width = bit_width(target)
             low, high = (0, 2**width - 1) if is_unsigned(target) else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
-            return self._call(Call("saturate", True), value, str(low), str(high), triton_type(target))
+            return values.call(library("saturate"), values.use(op.value), str(low), str(high), triton_type(target))
         if is_narrow_float(target):
-            return f"{value}.to({triton_type(target)}).to(tl.float32)"
-        if isinstance(source, IndexType):  # an argument of the kernel may be a Python number
-            return f"tl.cast({value}, {triton_type(target)})"
-        return f"{value}.to({triton_type(target)})"
+            # by way of f32: Triton's interpreter knows no other way to bf16
+            wide = (
+                values.use(op.value) if computed_type(source) == "tl.float32" else values.cast(op.value, "tl.float32")
+            )
+            return f"{wide}.to({triton_type(target)}).to(tl.float32)"
+        return values.cast(op.value, triton_type(target))
 
-    def _iota(self, op: shape.IotaOp) -> str:
-        extent = self._range(shape_of(op.result)[0])
+    # -- tiles
+
+    def iota(self, op: shape.IotaOp) -> str:
+        extent = self.values.range(shape_of(op.result)[0])
         kind = triton_type(element_of(op.result))
-        if constant_of(op.start) == 0:
-            return f"{extent}.to({kind})"
-        return f"({self._use(op.start)} + {extent}).to({kind})"
+        start = constant_of(op.start)
+        if start == 0:
+            return extent if kind == "tl.int32" else f"{extent}.to({kind})"
+        return f"({self.values.use(op.start)} + {extent}).to({kind})"
 
-    def _in_range(self, op: shape.InRangeOp) -> str:
-        extent = self._range(shape_of(op.result)[0])
-        start = "" if constant_of(op.start) == 0 else f"{self._use(op.start)} + "
-        return f"{start}{extent} < {self._use(op.limit)}"
+    def in_range(self, op: shape.InRangeOp) -> str:
+        extent = self.values.range(shape_of(op.result)[0])
+        start = "" if constant_of(op.start) == 0 else f"{self.values.use(op.start)} + "
+        return f"{start}{extent} < {self.values.use(op.limit)}"
 
-    def _reduce(self, op: shape.ReduceOp) -> str:
-        value, axis = self._use(op.value), op.axis_number
-        kind = op.kind.data
+    def reduce(self, op: shape.ReduceOp) -> str:
+        value, axis, kind = self.values.use(op.value), op.axis_number, op.kind.data
+        element = element_of(op.value)
         if op.is_position:
-            return self._position(op)
+            return self.position(op)
         if kind is ReduceKind.SUM:
-            return f"tl.sum({value}, axis={axis})"
-        if kind in (ReduceKind.MAX, ReduceKind.MIN) and not is_float(element_of(op.value)):
-            return f"tl.{kind.value}({value}, axis={axis})"
-        self._call(Call(REDUCTIONS[kind], True))
-        return f"tl.reduce({value}, {axis}, {REDUCTIONS[kind]})"
+            return f"tl.sum({value}, axis={axis}{_own_type(op)})"
+        if kind in (ReduceKind.MAX, ReduceKind.MIN) and not is_float(element):
+            narrow = f".to({triton_type(element)})" if bit_width(element) < 32 else ""
+            return f"tl.{kind.value}({value}, axis={axis}){narrow}"
+        self.values.call(library(COMBINES[kind]))
+        return f"tl.reduce({value}, {axis}, {COMBINES[kind]})"
 
-    def _position(self, op: shape.ReduceOp) -> str:
+    def position(self, op: shape.ReduceOp) -> str:
         extents = shape_of(op.value)
-        place = self._range(extents[op.axis_number])
+        place = self.values.range(extents[op.axis_number])
         if len(extents) == 2:
-            place = f"tl.broadcast_to({place}{'[:, None]' if op.axis_number == 0 else '[None, :]'}, {_tuple(extents)})"
-        combine = "first_largest" if op.kind.data is ReduceKind.ARGMAX else "first_smallest"
-        self._call(Call(combine, True))
-        pair = f"({self._use(op.value)}, {place})"
-        return f"tl.reduce({pair}, {op.axis_number}, {combine})[1].to({triton_type(element_of(op.result))})"
+            spread = "[:, None]" if op.axis_number == 0 else "[None, :]"
+            place = f"tl.broadcast_to({place}{spread}, {_extents(op.value)})"
+        combine = COMBINES[op.kind.data]
+        self.values.call(library(combine))
+        narrow = "" if bit_width(element_of(op.result)) == 32 else f".to({triton_type(element_of(op.result))})"
+        return f"tl.reduce(({self.values.use(op.value)}, {place}), {op.axis_number}, {combine})[1]{narrow}"
 
-    def _dot(self, op: shape.DotOp) -> str:
+    def scan(self, op: shape.ScanOp) -> str:
+        function = "tl.cumsum" if op.kind.data is ReduceKind.SUM else "tl.cumprod"
+        reverse = "" if op.reverse is None else ", reverse=True"
+        return f"{function}({self.values.use(op.value)}, axis={op.axis_number}{reverse}{_own_type(op)})"
+
+    def dot(self, op: shape.DotOp) -> str:
+        """On the tensor cores where every side is large enough, else written out."""
         (m, k), n = shape_of(op.lhs), shape_of(op.rhs)[1]
-        lhs, rhs, total = self._dot_operand(op.lhs), self._dot_operand(op.rhs), self._use(op.accumulator)
-        element = element_of(op.lhs)
+        element, wide = element_of(op.lhs), element_of(op.result)
+        lhs, rhs = (self.dot_operand(value, computed_type(wide)) for value in (op.lhs, op.rhs))
+        total = self.values.use(op.accumulator)
         if min(m, k, n) < SMALLEST_DOT or not is_float(element) or bit_width(element) == 64:
-            wide = computed_type(element_of(op.result))
-            lhs, rhs = (f"{self._use(value)}.to({wide})" if element_of(op.result) != element else self._use(value)
-                        for value in (op.lhs, op.rhs))  # fmt: skip
-            return f"{total} + tl.sum({lhs}[:, :, None] * {rhs}[None, :, :], axis=1)"
-        return f'tl.dot({lhs}, {rhs}, {total}, input_precision="{self.precision}")'
+            product = f"tl.sum({lhs}[:, :, None] * {rhs}[None, :, :], axis=1{_own_type(op)})"
+            return product if _is_zero(op.accumulator) else f"{total} + {product}"
+        if is_narrow_float(element) and not self.style.wide_dots:
+            lhs, rhs = (self.values.cast(value, triton_type(element)) for value in (op.lhs, op.rhs))
+        return f'tl.dot({lhs}, {rhs}, {total}, input_precision="{self.style.precision}")'
 
-    def _dot_operand(self, value: SSAValue) -> str:
-        """An operand of `tl.dot`: f16 and bf16 go to the tensor cores as they are."""
-        element = element_of(value)
-        if not is_narrow_float(element) or self.wide_dots:
-            return self._use(value)
-        return f"{self._use(value)}.to({triton_type(element)})"
+    def dot_operand(self, value: SSAValue, wide: str) -> str:
+        same = computed_type(element_of(value)) == wide
+        return self.values.use(value) if same else self.values.cast(value, wide)
 
-    def _philox(self, op: shape.PhiloxOp) -> None:
-        def word(value: SSAValue) -> str:
-            if isinstance(value.owner, shape.ConstOp) and not shape_of(value):
-                return f"tl.full((), {int(_number(value.owner.number)) % 2**32}, tl.uint32)"
-            return self._use(value) if is_unsigned(element_of(value)) else f"{self._use(value)}.to(tl.uint32, bitcast=True)"
+    def philox(self, op: shape.PhiloxOp) -> None:
+        counters = [self.word(value) for value in (op.counter0, op.counter1, op.counter2, op.counter3)]
+        keys = [self.word(value) for value in (op.key0, op.key1)]
+        hints = [word.name_hint or f"word_{number}" for number, word in enumerate(op.results)]
+        names = [self.values.names.new(word, hint) for word, hint in zip(op.results, hints, strict=True)]
+        self.lines.add(f"{', '.join(names)} = tl.philox_impl({', '.join([*counters, *keys])})")
 
-        words = [word(value) for value in (op.counter0, op.counter1, op.counter2, op.counter3, op.key0, op.key1)]
-        extents = shape_of(op.word0)
-        if extents:
-            words = [f"tl.broadcast_to({text}, {_tuple(extents)})" if shape_of(value) != extents else text
-                     for text, value in zip(words, (op.counter0, op.counter1, op.counter2, op.counter3, op.key0, op.key1),
-                                            strict=True)]  # fmt: skip
-        names = [self._unique(f"word{i}") for i in range(4)]
-        self._names.update(zip(op.results, names, strict=True))
-        self._line(f"{', '.join(names)} = tl.philox_impl({', '.join(words)})")
-
-    # -- memory
-
-    def _read(self, op: memory.LoadOp | memory.GatherOp) -> str:
-        pointer, mask = self._access(op)
-        element = op.view_type.element
-        masked = "" if mask is None else f", mask={mask}, other={'0' if op.other is None else _number(op.other)}"
-        upcast = ".to(tl.float32)" if is_narrow_float(element) else ""
-        return f"tl.load({pointer}{masked}){upcast}"
-
-    def _write(self, op: memory.WriteOp | memory.IndexedWriteOp) -> None:
-        pointer, mask = self._access(op)
-        adds = isinstance(op, (memory.AtomicAddOp, memory.ScatterAddOp))
-        function = "tl.atomic_add" if adds else "tl.store"
-        value, element = self._use(op.value), element_of(op.value)
-        extents = tuple(extent for extent in op.block.data if extent)
-        if shape_of(op.value) != extents:
-            value = f"tl.broadcast_to({value}, {_tuple(extents)})"
-        if is_narrow_float(element):
-            value = f"{value}.to({triton_type(element)})"
-        self._line(f"{function}({pointer}, {value}{'' if mask is None else f', mask={mask}'})")
-
-    def _access(self, op: memory.AccessOp) -> tuple[str, str | None]:
-        """Pointer expression and mask of a block; scalar offsets come first, in 64 bits, then the ranges."""
-        view = op.view_op
-        scalars: list[str] = [] if view.offset is None else [self._use(view.offset)]
-        ranges: list[str] = []
-        masks: list[str] = []
-        dimensions = zip(op.indices, op.block.data, view.sizes, view.strides, strict=True)
-        for axis, (index, extent, size, stride) in enumerate(dimensions):
-            if constant_of(index) != 0:
-                scalars.append(self._scaled(self._use(index), stride))
-            if not extent:
-                continue
-            spread = self._spread(op, axis)
-            positions = isinstance(op, memory.IndexedAccessOp) and op.axis_number == axis
-            if positions:
-                place = f"{self._use(op.positions)}.to(tl.int64)"
-                place = place if not spread else f"({place}){spread}"
-            else:
-                place = f"{self._range(extent)}{spread}"
-                if not isinstance(stride, int) or extent * abs(stride) >= 2**31:
-                    place = f"{place}.to(tl.int64)"
-            if stride != 0:
-                ranges.append(self._scaled(place, stride))
-            if positions or not fits(index, extent, size):
-                masks += self._bounds(place, index, size, positions)
-        offset = f" + ({' + '.join(scalars)})" if len(scalars) > 1 else "".join(f" + {s}" for s in scalars)
-        pointer = self._names[view.pointer] + offset + "".join(f" + {r}" for r in ranges)
-        return pointer, " & ".join(masks) if masks else None
-
-    def _spread(self, op: memory.AccessOp, axis: int) -> str:
-        if len(op.tile_axes) < 2:
-            return ""
-        return "[:, None]" if op.tile_axes.index(axis) == 0 else "[None, :]"
-
-    def _scaled(self, text: str, stride: int | SSAValue) -> str:
-        if stride == 1:
-            return text
-        return f"{text} * {stride if isinstance(stride, int) else self._use(stride)}"
-
-    def _bounds(self, place: str, index: SSAValue, size: int | SSAValue, positions: bool) -> list[str]:
-        start = constant_of(index)
-        absolute = place if start == 0 else f"{self._use(index)} + {place}"
-        limit = str(size) if isinstance(size, int) else self._use(size)
-        bounds = [f"({absolute} < {limit})"]
-        if positions or not is_natural(index):
-            bounds.insert(0, f"({absolute} >= 0)")
-        return bounds
+    def word(self, value: SSAValue) -> str:
+        """A word of 32 bits as an unsigned integer."""
+        if isinstance(value.owner, shape.ConstOp) and not shape_of(value):
+            return f"tl.full((), {int(number_of(value.owner.number)) % 2**32}, tl.uint32)"
+        return self.values.use(value) if is_unsigned(element_of(value)) else f"{self.values.use(value)}.to(tl.uint32)"
 
     # -- control flow
 
-    def _loop(self, op: structure.ForOp) -> None:
+    def loop(self, op: structure.ForOp) -> None:
+        names = self.values.names
         counter, *carried = op.body.block.args
+        targets: list[str] = []
         for argument, init in zip(carried, op.init, strict=True):
-            self._define(argument, self._initial(init))
-        name = self._names[counter] = self._unique(counter.name_hint or "i")
+            targets.append(self.values.define(argument))
+            self.lines.add(f"{targets[-1]} = {self.carried(init)}")
         step = "" if op.step_size == 1 else f", {op.step_size}"
-        self._line(f"for {name} in range({self._use(op.low)}, {self._use(op.high)}{step}):")
-        self._depth += 1
-        before = len(self._lines)
-        self._block(op.body.block)
-        targets = [self._names[argument] for argument in carried]
-        values = [self._use(value) for value in op.yielded]
-        moves = [(target, value) for target, value in zip(targets, values, strict=True) if target != value]
-        if moves:                                # simultaneous: a value may read what another replaces
-            self._line(f"{', '.join(t for t, _ in moves)} = {', '.join(v for _, v in moves)}")
-        if len(self._lines) == before:
-            self._line("pass")
-        self._depth -= 1
-        self._names.update(zip(op.carried, targets, strict=True))
+        low = self.values.use(op.low)
+        if step or low != "0":
+            low = f"{low}, "
+        else:
+            low = ""
+        counter_name = self.values.define(counter)
+        with self.lines.block(f"for {counter_name} in range({low}{self.values.use(op.high)}{step}):"):
+            self.block(op.body.block)
+            moves = [
+                (target, self.carried(value))
+                for target, value in zip(targets, op.yielded, strict=True)
+                if value not in names or names[value] != target
+            ]
+            if moves:  # at once: a value may read what another replaces
+                self.lines.add(f"{', '.join(t for t, _ in moves)} = {', '.join(v for _, v in moves)}")
+        for result, target in zip(op.carried, targets, strict=True):
+            names.give(result, target)
 
-    def _initial(self, init: SSAValue) -> str:
-        """A carried scalar must enter the loop with the type that it keeps."""
-        if isinstance(init.owner, shape.ConstOp) and not shape_of(init):
-            return f"tl.full((), {_number(init.owner.number)}, {computed_type(element_of(init))})"
-        return self._use(init)
+    def carried(self, value: SSAValue) -> str:
+        """A value carried by a loop, with the type that it keeps."""
+        if isinstance(value.type, IndexType) and static_bounds(value) is not None:
+            return f"tl.cast({self.values.use(value)}, tl.int64)"
+        return self.values.scalar(value)
 
-    def _branch(self, op: structure.IfOp) -> None:
-        for keyword_, region in (("if", op.then), ("else", op.otherwise)):
-            if region is None or (isinstance(region.block.first_op, structure.YieldOp) and keyword_ == "else"):
-                continue
-            self._line(f"if {self._use(op.condition)}:" if keyword_ == "if" else "else:")
-            self._depth += 1
-            before = len(self._lines)
-            self._block(region.block)
-            if len(self._lines) == before:
-                self._line("pass")
-            self._depth -= 1
+    def branch(self, op: structure.IfOp) -> None:
+        with self.lines.block(f"if {self.values.use(op.condition)}:"):
+            self.block(op.then.block)
+        if op.otherwise is not None and not isinstance(op.otherwise.block.first_op, structure.YieldOp):
+            with self.lines.block("else:"):
+                self.block(op.otherwise.block)
 
 
-def _tuple(extents: Sequence[int]) -> str:
-    return f"({', '.join(map(str, extents))}{',' if len(extents) == 1 else ''})"
+def _decorator(plain: Sequence[str]) -> str:
+    """Scalars of any value are not looked at when a kernel is launched: every value would make a variant."""
+    if not plain:
+        return "@triton.jit"
+    return f"@triton.jit(do_not_specialize=[{', '.join(repr(name) for name in plain)}])".replace("'", '"')
+
+
+def _is_untyped(kind: str) -> bool:
+    """Whether Triton finds the type of an argument by itself: pointers, and numbers that are f32."""
+    return kind.startswith("*") or kind == "fp32"
+
+
+def _number(value: SSAValue) -> float | None:
+    owner = value.owner
+    return number_of(owner.number) if isinstance(owner, shape.ConstOp) and not shape_of(value) else None
+
+
+def _is_zero(value: SSAValue) -> bool:
+    """Whether a tile is known to be filled with zeros."""
+    match value.owner:
+        case shape.ConstOp(number=number):
+            return number_of(number) == 0
+        case shape.SplatOp(value=scalar):
+            return _number(scalar) == 0
+        case _:
+            return False
+
+
+def _own_type(op: shape.ReduceOp | shape.ScanOp | shape.DotOp) -> str:
+    """Sums of narrow integers would be widened."""
+    element = element_of(op.result)
+    return f", dtype={triton_type(element)}" if not is_float(element) and bit_width(element) < 32 else ""
 
 
 def _extents(value: SSAValue) -> str:
-    return _tuple(shape_of(value))
-
-
-def _number(attribute: Attribute) -> str:
-    """A number as Python source."""
-    if isinstance(attribute, FloatAttr):
-        number = attribute.value.data
-        return repr(number) if math.isfinite(number) else f'float("{number}")'
-    assert isinstance(attribute, IntegerAttr)
-    if is_bool(attribute.type):
-        return str(attribute.value.data != 0)
-    number = attribute.value.data
-    if not isinstance(attribute.type, IndexType) and is_unsigned(attribute.type):
-        number %= 2 ** bit_width(attribute.type)
-    return str(number)
+    extents = shape_of(value)
+    return f"({', '.join(map(str, extents))}{',' if len(extents) == 1 else ''})"
 
 
 def _spans(numbers: set[int]) -> str:

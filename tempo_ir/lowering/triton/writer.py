@@ -1,0 +1,76 @@
+"""The text of a function under construction: indented lines, and a Python name for each value."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+
+from xdsl.ir import SSAValue
+
+INDENT = "    "
+RESERVED = frozenset({"tl", "triton", *keyword.kwlist, *dir(builtins)})
+
+
+def identifier(hint: str) -> str:
+    """A Python identifier like `hint`."""
+    base = re.sub(r"\W", "_", hint)
+    return f"v{base}" if not base or base[0].isdigit() else base
+
+
+class Names:
+    """Python names for values: each value's own hint, made unique."""
+
+    def __init__(self, reserved: Iterable[str] = ()):
+        self._taken = {*RESERVED, *reserved}
+        self._of: dict[SSAValue, str] = {}
+
+    def unique(self, hint: str) -> str:
+        """A name that nothing else has."""
+        base = name = identifier(hint)
+        number = 1
+        while name in self._taken:
+            number += 1
+            name = f"{base}_{number}"
+        self._taken.add(name)
+        return name
+
+    def give(self, value: SSAValue, name: str) -> str:
+        """Let a value go by a name that exists."""
+        self._of[value] = name
+        return name
+
+    def new(self, value: SSAValue, hint: str) -> str:
+        """A new name for a value."""
+        return self.give(value, self.unique(hint))
+
+    def __getitem__(self, value: SSAValue) -> str:
+        return self._of[value]
+
+    def __contains__(self, value: SSAValue) -> bool:
+        return value in self._of
+
+
+class Lines:
+    """Lines of Python at a depth of indentation."""
+
+    def __init__(self, depth: int = 1):
+        self.lines: list[str] = []
+        self._depth = depth
+
+    def add(self, text: str) -> None:
+        """A line."""
+        self.lines.append(INDENT * self._depth + text)
+
+    @contextmanager
+    def block(self, header: str) -> Generator[None]:
+        """The lines below `for ...:` or `if ...:`; `pass` where there are none."""
+        self.add(header)
+        self._depth += 1
+        before = len(self.lines)
+        yield
+        if len(self.lines) == before:
+            self.add("pass")
+        self._depth -= 1

@@ -1,0 +1,48 @@
+"""Run a tile kernel in Triton's interpreter and in the reference interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.lowering.triton.interpreter import run_interpreted_kernel
+from tempo_ir.lowering.triton.printer import Style, print_kernel
+from tempo_ir.reference.tile import run_kernel
+
+Array = np.ndarray[Any, Any]
+CHECKED = Style(wide_dots=True, checked=True)
+
+
+def assert_same(
+    kernel: KernelOp, arguments: Sequence[Array | int | float], grid: Sequence[int] = (), tolerance: float = 1e-5
+) -> list[Array]:
+    """
+    Both ways of running the kernel write the same into its arrays: integers and bools equal, floats within `tolerance`
+    relative to the largest finite value (NaN and infinities in the same places). Gives Triton's results.
+    """
+    expected = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
+    run_kernel(kernel, expected, grid)
+    source = print_kernel(kernel, CHECKED)
+    actual = run_interpreted_kernel(source.text, source.name, arguments, grid)
+    results: list[Array] = []
+    for got, want in zip(actual, expected, strict=True):
+        if isinstance(got, np.ndarray) and isinstance(want, np.ndarray):
+            assert_close(got, want, tolerance)
+            results.append(got)
+    return results
+
+
+def assert_close(got: Array, want: Array, tolerance: float) -> None:
+    """As `assert_same` says."""
+    if want.dtype.kind in "iub":
+        np.testing.assert_array_equal(got, want)
+        return
+    wide_got, wide_want = got.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(wide_want)
+    np.testing.assert_array_equal(wide_got[~finite], wide_want[~finite])
+    scale = np.abs(wide_want[finite]).max(initial=1e-30)
+    error = np.abs(wide_got[finite] - wide_want[finite]).max(initial=0.0) / scale
+    assert error <= tolerance, f"error {error:.1e} of the largest value {scale:.3g}"
