@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.loop import AccessOperation, ForOp, IfOp
+from tempo_ir.dialects.loop import AccessOperation
 from tempo_ir.dialects.loop import HostOp as LoopHostOp
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.sdg import (
@@ -42,19 +42,18 @@ from tempo_ir.dialects.sdg import (
     op_text,
 )
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import TRUE, Cond, Const, Expr, Index, Slice, Sym, compare, conj, negate, substitute
+from tempo_ir.index.expr import TRUE, Cond, Const, Expr, Index, Slice, Sym, conj, negate, substitute
 from tempo_ir.index.isl import (
     DIM,
     Map,
     Set,
     access_map,
-    condition_set,
     counterexample,
     domain_set,
     encode,
     params_set,
-    pw_aff,
 )
+from tempo_ir.lowering.schedule.occurrences import Frame, Occurrence, Timeline, common_loops, occurrences
 
 SOURCES = (InputOp, ParameterOp, HostStateOp)
 FORMULAS = (ConstantOp, IndexOp, ArangeOp)
@@ -78,35 +77,16 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Frame:
-    """The loops round a leaf, outermost first, and the conjunction of the guards."""
+class Instance(Occurrence):
+    """A leaf and the sdg op that it is said to compute."""
 
-    loops: tuple[ForOp, ...]
-    guard: Cond
-
-    @property
-    def iterators(self) -> tuple[str, ...]:
-        """The names of the loops' iterators."""
-        return tuple(loop.iterator for loop in self.loops)
-
-    def holds(self) -> Cond:
-        """What holds of the iterators when the leaf runs."""
-        return conj(*(condition for loop in self.loops for condition in _range(loop)), self.guard)
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A leaf with its frame, the point that it states, and its place: the position in each enclosing block."""
-
-    leaf: AccessOperation
-    op: SdgOp
-    frame: Frame
-    place: tuple[int, ...]
+    op: AccessOperation
+    source: SdgOp
 
     @property
     def point(self) -> tuple[Expr, ...]:
-        """The point of the op's domain, over the iterators."""
-        return tuple(value for _, value in self.leaf.point)
+        """The point of the source's domain that the leaf states, over the iterators."""
+        return tuple(value for _, value in self.op.point)
 
     @property
     def pattern(self) -> tuple[Frame, tuple[Expr, ...]]:
@@ -120,11 +100,13 @@ def check_schedule(program: LoopProgramOp, claim: Claim) -> None:
 
     Raises IllegalScheduleError with the op and a point where that is not so.
     """
-    checker = _Checker(claim.source.space, claim)
+    checker = _Checker(claim, Timeline(claim.source.space))
     instances: dict[SdgOp, list[Instance]] = {}
-    for instance in _instances(program.body.block, claim, Frame((), TRUE), ()):
-        instances.setdefault(instance.op, []).append(instance)
-        checker.check_accesses(instance)
+    for found in occurrences(program):
+        if isinstance(found.op, AccessOperation):
+            instance = Instance(found.op, found.frame, found.place, claim.origins[found.op])
+            instances.setdefault(instance.source, []).append(instance)
+            checker.check_accesses(instance)
     for op in claim.source.body.block.ops:
         if isinstance(op, SdgOp) and op in instances:
             checker.check_once(op, instances[op])
@@ -137,36 +119,13 @@ def check_schedule(program: LoopProgramOp, claim: Claim) -> None:
                     checker.check_order(dependence, consumer, producer)
 
 
-def _range(loop: ForOp) -> tuple[Cond, ...]:
-    iterator = Sym(loop.iterator)
-    inside = compare("<=", loop.lower, iterator), compare("<", iterator, loop.upper)
-    if loop.step == 1:
-        return inside
-    first = loop.upper - 1 if loop.down else loop.lower
-    return *inside, compare("=", (iterator - first) % loop.step, 0)
-
-
-def _instances(block: Block, claim: Claim, frame: Frame, place: tuple[int, ...]) -> Iterator[Instance]:
-    """The leaves of a block in the order of the program."""
-    for position, op in enumerate(block.ops):
-        here = (*place, position)
-        if isinstance(op, ForOp):
-            yield from _instances(op.body.block, claim, Frame((*frame.loops, op), frame.guard), here)
-        elif isinstance(op, IfOp):
-            then = Frame(frame.loops, conj(frame.guard, op.condition))
-            yield from _instances(op.then.block, claim, then, (*here, 0))
-            if op.otherwise is not None:
-                otherwise = Frame(frame.loops, conj(frame.guard, negate(op.condition)))
-                yield from _instances(op.otherwise.block, claim, otherwise, (*here, 1))
-        elif isinstance(op, AccessOperation):
-            yield Instance(op, claim.origins[op], frame, here)
-
-
 def _must_run(op: SdgOp, claim: Claim) -> bool:
     """Whether an op has work of its own: no source, no order of tokens, and not computed by its readers or in place."""
     if isinstance(op, OutputOp):
-        value = op.accesses[0].value
-        return claim.memory.get(value) is None or op.key.data not in _output_keys(claim.memory[value])
+        (access,) = op.accesses
+        same_points = access.index == tuple(Sym(dim) for dim in op.domain.dims)
+        buffer = claim.memory.get(access.value)
+        return not same_points or buffer is None or op.key.data not in _output_keys(buffer)
     if isinstance(op, SOURCES) or (isinstance(op, MergeOp) and isinstance(op.result.type, TokenType)):
         return False
     return not isinstance(op, FORMULAS) or op.results[0] in claim.memory
@@ -241,14 +200,19 @@ def _is_formula(access: Access, reader: SdgOp) -> bool:
 class _Checker:
     """The questions of one program; `answers` remembers those that were asked."""
 
-    space: Space
     claim: Claim
+    timeline: Timeline
     answers: dict[object, Set | None] = field(default_factory=dict)
     maps: dict[object, Map] = field(default_factory=dict)
 
+    @property
+    def space(self) -> Space:
+        """The dims and bounds of the program."""
+        return self.timeline.space
+
     def check_accesses(self, instance: Instance) -> None:
         """The leaf works on the rows that its op names at the point."""
-        leaf, op = instance.leaf, instance.op
+        leaf, op = instance.op, instance.source
         if tuple(name for name, _ in leaf.point) != op.domain.dims:
             raise IllegalScheduleError(f"a leaf of {op_text(op)} does not state its point", op)
         bindings = dict(leaf.point)
@@ -267,7 +231,7 @@ class _Checker:
         self._check_case(instance, op, bindings, set(reads))
 
     def _check_writes(self, instance: Instance) -> None:
-        leaf, op = instance.leaf, instance.op
+        leaf, op = instance.op, instance.source
         writes = [(write.buffer, write.index) for write in leaf.writes]
         if isinstance(op, OutputOp):
             right = len(writes) == 1 and _output_keys(writes[0][0]) == (op.key.data,) and writes[0][1] == instance.point
@@ -282,12 +246,12 @@ class _Checker:
         chosen: list[Cond] = []
         for access, cond in _first_cases(op):
             expected = set() if _is_formula(access, op) else {self._row(access, bindings)}
-            if expected == reads and _same_formula(access, instance.leaf, bindings):
+            if expected == reads and _same_formula(access, instance.op, bindings):
                 chosen.append(substitute(cond, bindings))
         key = ("case", instance.frame, tuple(chosen))
         if key not in self.answers:
             outside = conj(instance.frame.holds(), *(negate(cond) for cond in chosen))
-            self.answers[key] = self._points(instance.frame.iterators, outside)
+            self.answers[key] = self.timeline.points(instance.frame.iterators, outside)
         self._refuse(self.answers[key], f"{op_text(op)} takes the wrong case", op)
 
     def _row(self, access: Access, bindings: Mapping[str, Expr]) -> tuple[SSAValue, Index]:
@@ -305,7 +269,7 @@ class _Checker:
         wanted = domain_set(self.space, domain)
         seen = wanted.subtract(wanted)
         for instance in instances:
-            runs = self.runs(instance)
+            runs = self.timeline.runs(*instance.pattern)
             if not runs.is_injective():
                 return runs.range()
             points = runs.range()
@@ -317,16 +281,18 @@ class _Checker:
 
     def check_order(self, dependence: Dependence, consumer: Instance, producer: Instance) -> None:
         """Every point that is read has run before its reader."""
-        common = _common(consumer.frame.loops, producer.frame.loops)
+        common = common_loops(consumer.frame, producer.frame)
         first = producer.place < consumer.place
         key = ("order", dependence.steps, consumer.pattern, producer.pattern, common, first)
         if key not in self.answers:
             late = self._late(dependence, consumer, producer, common, first)
-            self.answers[key] = _named(late, consumer.op.domain.dims)
+            self.answers[key] = _named(late, consumer.source.domain.dims)
         if self.answers[key] is not None:
-            producer_text = op_text(producer.op)
+            producer_text = op_text(producer.source)
             self._refuse(
-                self.answers[key], f"{op_text(consumer.op)} runs before {producer_text}, which it reads", consumer.op
+                self.answers[key],
+                f"{op_text(consumer.source)} runs before {producer_text}, which it reads",
+                consumer.source,
             )
 
     def _late(
@@ -334,7 +300,10 @@ class _Checker:
     ) -> Set | None:
         """Points of the consumer that read what has not run; None if there are none."""
         reads = self.reads(dependence.steps)
-        times = [self.runs(i).reverse().apply_range(self.time(i, common)) for i in (consumer, producer)]
+        times = [
+            self.timeline.runs(*each.pattern).reverse().apply_range(self.timeline.time(each.frame, common))
+            for each in (consumer, producer)
+        ]
         pairs = reads.apply_domain(times[0]).apply_range(times[1])
         space = pairs.get_space().domain()
         order = Map.lex_lt(space) if first else Map.lex_le(space)
@@ -342,24 +311,6 @@ class _Checker:
         if late.is_empty():
             return None
         return reads.intersect(times[0].apply_range(late).apply_range(times[1].reverse())).domain()
-
-    def runs(self, instance: Instance) -> Map:
-        """The point that runs in each iteration of the loops round a leaf: `{ [i, t] -> [i, t - 1] : ... }`."""
-        key = ("runs", *instance.pattern)
-        if key not in self.maps:
-            iterators = instance.frame.iterators
-            held = self._points(iterators, instance.frame.holds())
-            self.maps[key] = self._function(iterators, instance.point).intersect_domain(held)
-        return self.maps[key]
-
-    def time(self, instance: Instance, common: int) -> Map:
-        """How iterations of the outer loops follow each other: `{ [i, t] -> [i, -t] }` for `t` downwards."""
-        loops = instance.frame.loops
-        key = ("time", loops, common)
-        if key not in self.maps:
-            values = [-Sym(loop.iterator) if loop.down else Sym(loop.iterator) for loop in loops[:common]]
-            self.maps[key] = self._function(instance.frame.iterators, values)
-        return self.maps[key]
 
     def reads(self, steps: tuple[Step, ...]) -> Map:
         """From each point of a consumer to the points that it reads, through all steps."""
@@ -371,16 +322,6 @@ class _Checker:
                 whole = whole.apply_range(read.intersect_range(domain_set(self.space, step.producer)))
             self.maps[steps] = whole
         return self.maps[steps]
-
-    def _function(self, names: Sequence[str], values: Sequence[Expr]) -> Map:
-        """`{ [names] -> [values] }`."""
-        whole = Map.from_domain(condition_set(self.space, names, TRUE))
-        for value in values:
-            whole = whole.flat_range_product(Map.from_pw_aff(pw_aff(self.space, names, value)))
-        return whole
-
-    def _points(self, names: Sequence[str], held: Cond) -> Set:
-        return condition_set(self.space, names, held).intersect_params(params_set(self.space))
 
     def _refuse(self, points: Set | None, message: str, op: SdgOp) -> None:
         if points is not None and not points.is_empty():
@@ -420,11 +361,3 @@ def _same_formula(access: Access, leaf: AccessOperation, bindings: Mapping[str, 
             return body.range == substitute(formula.range, here)
         case _:
             return False
-
-
-def _common(left: Sequence[ForOp], right: Sequence[ForOp]) -> int:
-    """How many of the outermost loops are the same."""
-    count = 0
-    while count < min(len(left), len(right)) and left[count] is right[count]:
-        count += 1
-    return count
