@@ -8,6 +8,8 @@ DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-simplify",
     "sdg-autodiff",
     "sdg-simplify",
+    "sdg-vectorize",
+    "sdg-simplify",
     "sdg-fold-constants",
     "sdg-cse",
     "sdg-dce",
