@@ -1,0 +1,179 @@
+"""Loop programs with planned storage, compiled for the CPU, against the interpreter of loops: rings, guards, loops
+that end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.parser import Parser
+
+from tempo_ir.dialects.loop import Loop, ProgramOp
+from tempo_ir.dialects.sdg import Sdg
+from tempo_ir.lowering.kernels.loop_lower_kernels import LoopLowerKernelsPass
+from tempo_ir.reference.loop import run_loop
+from tempo_ir.runtime.calls import Call, Request
+from tempo_ir.runtime.memory import aligned_bytes, place, program_buffers
+from tempo_ir.runtime.native import NativeProgram
+
+
+def parsed(text: str) -> ModuleOp:
+    context = Context()
+    for dialect in (Builtin, Sdg, Loop):
+        context.load_dialect(dialect)
+    module = Parser(context, text).parse_module()
+    module.verify()
+    return module
+
+
+@cache
+def compiled(text: str) -> tuple[ProgramOp, NativeProgram]:
+    """The program as it is written, for the interpreter, and its native code."""
+    (program,) = [op for op in parsed(text).ops if isinstance(op, ProgramOp)]
+    module = parsed(text)
+    LoopLowerKernelsPass().apply(Context(), module)
+    module.verify()
+    return program, NativeProgram.compile(module)
+
+
+def agrees(text: str, arrays: Mapping[str, np.ndarray], bounds: Mapping[str, int]) -> dict[str, np.ndarray]:
+    """Native code and the interpreter give the same outputs."""
+    program, native = compiled(text)
+    expected = run_loop(program, arrays, bounds)
+    buffers = program_buffers(native.program)
+    placement = place(buffers, bounds)
+    call = Call.of(
+        native.program, buffers, placement, aligned_bytes(placement.size), Request(arrays, bounds, 0, {}, {})
+    )
+    native.run(call)
+    for name, array in expected.items():
+        assert np.allclose(call.outputs[name], array, rtol=1e-5, atol=1e-5), (name, call.outputs[name], array)
+    return call.outputs
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+
+
+WINDOW = """
+loop.program @window dims(t: T) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 3xf32>
+  %k = loop.alloc : !loop.buffer<(t: ring SLOTS) 3xf32>
+  %y = loop.output "y" : !loop.buffer<(t: full) RESULTf32>
+  loop.for t = 0 to T {
+    loop.compute at (t = t) ins(%a = %x[t]) outs(%k[t]) { loop.yield %a : tensor<3xf32> }
+    loop.compute at (t = t) ins(%a = %k[max(0, t - 3):t + 1], %q = %x[t]) outs(%y[t]) {
+      BODY
+    }
+  }
+}
+"""
+ROWS = "tensor<?x3xf32, #sdg.size<min(t + 1, 4)>>"
+BODIES = {
+    "sum": ("3x", f"%r = sdg.sum %a axes [0] : ({ROWS}) -> tensor<3xf32> loop.yield %r : tensor<3xf32>"),
+    "scores": (
+        "",
+        f"""%s = sdg.contract "d,nd->n" %q, %a : (tensor<3xf32>, {ROWS}) -> tensor<?xf32, #sdg.size<min(t + 1,
+        4)>> %p = sdg.softmax %s axis 0 : (tensor<?xf32, #sdg.size<min(t + 1, 4)>>) -> tensor<?xf32, #sdg.size<min(t +
+        1, 4)>> %c = sdg.arange [0:min(t + 1, 4)] : tensor<?xi64, #sdg.size<min(t + 1, 4)>> %f = sdg.cast %c :
+        (tensor<?xi64, #sdg.size<min(t + 1, 4)>>) -> tensor<?xf32, #sdg.size<min(t + 1, 4)>> %r = sdg.contract "n,n->"
+        %p, %f :
+             (tensor<?xf32, #sdg.size<min(t + 1, 4)>>, tensor<?xf32, #sdg.size<min(t + 1, 4)>>) -> tensor<f32>
+        loop.yield %r : tensor<f32>""",
+    ),
+    "first": ("3x", f"%r = sdg.slice %a take [0, 0:3] : ({ROWS}) -> tensor<3xf32> loop.yield %r : tensor<3xf32>"),
+}
+
+
+@pytest.mark.parametrize("slots", [4, 5, 7])
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("T", [0, 1, 3, 4, 5, 18])
+def test_a_window_in_a_ring(T: int, body: str, slots: int) -> None:
+    shape, text = BODIES[body]
+    program = WINDOW.replace("SLOTS", str(slots)).replace("RESULT", shape).replace("BODY", text)
+    agrees(program, {"x": normal(T, 3)}, {"T": T})
+
+
+@pytest.mark.parametrize("T", [0, 1, 5, 18])
+def test_a_window_in_a_ring_keeps_its_order(T: int) -> None:
+    agrees(
+        """
+        loop.program @window dims(t: T) {
+          %x = loop.input "x" : !loop.buffer<(t: full) 3xf32>
+          %k = loop.alloc : !loop.buffer<(t: ring 4) 3xf32>
+          %s = loop.alloc : !loop.buffer<?x3xf32, [4]>
+          %y = loop.output "y" : !loop.buffer<(t: full) 3xf32>
+          loop.for t = 0 to T {
+            loop.compute at (t = t) ins(%a = %x[t]) outs(%k[t]) { loop.yield %a : tensor<3xf32> }
+            loop.compute at (t = t) ins(%a = %k[max(0, t - 3):t + 1])
+                outs(%s : tensor<?x3xf32, #sdg.size<min(t + 1, 4)>>) {
+              %r = sdg.cumsum %a axis 0 :
+                   (tensor<?x3xf32, #sdg.size<min(t + 1, 4)>>) -> tensor<?x3xf32, #sdg.size<min(t + 1, 4)>>
+              loop.yield %r : tensor<?x3xf32, #sdg.size<min(t + 1, 4)>>
+            }
+            loop.compute at (t = t) ins(%a = %s : tensor<?x3xf32, #sdg.size<min(t + 1, 4)>>) outs(%y[t]) {
+              %r = sdg.slice %a take [0, 0:3] : (tensor<?x3xf32, #sdg.size<min(t + 1, 4)>>) -> tensor<3xf32>
+              loop.yield %r : tensor<3xf32>
+            }
+          }
+        }
+        """,
+        {"x": normal(T, 3)},
+        {"T": T},
+    )
+
+
+@pytest.mark.parametrize("T", [0, 2, 3, 9])
+def test_downwards_with_steps_and_guards(T: int) -> None:
+    agrees(
+        """
+        loop.program @guards dims(t: T) {
+          %x = loop.input "x" : !loop.buffer<(t: full) f32>
+          %y = loop.output "y" : !loop.buffer<(t: full) f32>
+          %z = loop.output "z" : !loop.buffer<(t: full) f32>
+          loop.for t = T - 1 down to 0 {
+            loop.if t > 1 and t < T - 1 or t = 0 {
+              loop.compute at (t = t) ins(%a = %x[t]) outs(%y[t]) { loop.yield %a : tensor<f32> }
+            } else {
+              loop.compute at (t = t) ins(%a = %x[(t + 1) mod 2]) outs(%y[t]) {
+                %r = sdg.neg %a : (tensor<f32>) -> tensor<f32>
+                loop.yield %r : tensor<f32>
+              }
+            }
+          }
+          loop.for t = T - 1 down to 0 step 3 {
+            loop.compute at (t = t) ins(%a = %x[t]) outs(%z[t]) { loop.yield %a : tensor<f32> }
+          }
+        }
+        """,
+        {"x": normal(T)},
+        {"T": T},
+    )
+
+
+@pytest.mark.parametrize("stop", [0, 3, 8, 20])
+def test_a_loop_that_ends_by_its_data(stop: int) -> None:
+    outputs = agrees(
+        """
+        loop.program @until dims(t: T) {
+          %x = loop.input "x" : !loop.buffer<(t: full) f32>
+          %limit = loop.input "limit" : !loop.buffer<f32>
+          %done = loop.alloc : !loop.buffer<i1>
+          %y = loop.output "y" : !loop.buffer<(t: full) f32>
+          loop.for t = 0 to T until %done {
+            loop.compute at (t = t) ins(%a = %x[t]) outs(%y[t]) { loop.yield %a : tensor<f32> }
+            loop.compute at (t = t) ins(%a = %x[t], %b = %limit) outs(%done) {
+              %r = sdg.ge %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+              loop.yield %r : tensor<i1>
+            }
+          }
+        }
+        """,
+        {"x": np.arange(1, 10, dtype=np.float32), "limit": np.float32(stop + 1)},
+        {"T": 9},
+    )
+    assert np.count_nonzero(outputs["y"]) == min(stop + 1, 9)
