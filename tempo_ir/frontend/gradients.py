@@ -13,10 +13,11 @@ from tempo_ir.frontend.tensor import Tensor
 from tempo_ir.frontend.trees import leaves, tree_map
 
 
-def grad(loss: Tensor, wrt: Any) -> Any:
+def grad(loss: Tensor, wrt: Any, *, allow_unused: bool = False) -> Any:
     """The gradient of `loss`, summed over its whole domain, with respect to `wrt`: a tensor, or a tree of tensors.
 
     `wrt` is a leaf: nothing flows through its own definition. The result has the dims and the shape of `wrt`.
+    A `wrt` that the loss does not depend on is an error when the gradient is expanded; with `allow_unused` it is zero.
     Raises ProgramError for a loss that is no float scalar at each point, and for a `wrt` that is read at an index
     or no float.
     """
@@ -28,15 +29,15 @@ def grad(loss: Tensor, wrt: Any) -> Any:
     _check_float(loss.dtype, "the loss")
     whole = materialised(loss)
     if isinstance(wrt, Tensor):
-        return _gradient(whole, wrt)
+        return _gradient(whole, allow_unused, wrt)
     if not leaves(wrt):
         raise ProgramError(
             f"the gradient is taken with respect to a tensor or a tree of tensors, got a {type(wrt).__name__}"
         )
-    return tree_map(partial(_gradient, whole), wrt)
+    return tree_map(partial(_gradient, whole, allow_unused), wrt)
 
 
-def _gradient(loss: Tensor, wrt: Tensor) -> Tensor:
+def _gradient(loss: Tensor, allow_unused: bool, wrt: Tensor) -> Tensor:
     """One sdg.grad, over the dims of `wrt`."""
     _check_float(wrt.dtype, wrt.name)
     if not wrt.is_whole:
@@ -46,7 +47,7 @@ def _gradient(loss: Tensor, wrt: Tensor) -> Tensor:
             "and index the result"
         )
     recording = wrt.recording
-    op = recording.add(sdg.GradOp(loss.value, wrt.value))
+    op = recording.add(sdg.GradOp(loss.value, wrt.value, allow_unused=allow_unused))
     return Tensor(recording, op.results[0])
 
 

@@ -132,7 +132,7 @@ def _expansion(program: ProgramOp, group: Sequence[GradOp], problem: Problem) ->
 
 
 def _check_reached(gradient: GradOp, problem: Problem) -> None:
-    if gradient.wrt in problem.active:
+    if gradient.wrt in problem.active or gradient.allow_unused:
         return
     raise PassFailedException(
         f"{op_text(gradient)}: {value_text(gradient.loss)} does not depend on {value_text(gradient.wrt)} by "

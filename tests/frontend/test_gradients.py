@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from frontend_support import error_of, record, run
+from xdsl.utils.exceptions import PassFailedException
 
 import tempo_ir as tp
 
@@ -126,3 +127,16 @@ def test_a_decaying_return_has_decaying_gradients(steps: int) -> None:
         return g[0]
 
     np.testing.assert_allclose(gradient(returns, steps), 0.5 ** np.arange(steps))
+
+
+def test_a_tensor_that_the_loss_does_not_reach() -> None:
+    def program(allow_unused=False):
+        x, y = tp.input("x", tp.f64[2]), tp.input("y", tp.f64[2])
+        tp.output("g", tp.grad(tp.sum(x), y, allow_unused=allow_unused))
+
+    arguments = {"x": np.ones(2), "y": np.ones(2)}
+    with pytest.raises(PassFailedException, match="does not depend on %y"):
+        record(program).run(**arguments)
+    recorded = record(program, allow_unused=True)
+    assert "wrt %y allow_unused : " in str(recorded)
+    assert recorded.run(**arguments)["g"].tolist() == [0, 0]

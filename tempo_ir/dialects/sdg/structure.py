@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     SymbolNameConstraint,
     SymbolRefAttr,
     TensorType,
+    UnitAttr,
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
@@ -291,22 +292,39 @@ class GradOp(SdgOp):
     """The gradient of a loss, summed over its whole domain, with respect to `wrt`; expanded by sdg-autodiff:
     `sdg.grad %loss wrt %w in (i) : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>`.
 
-    Both operands are named whole, without an index; the result has the domain and type of `wrt`.
+    Both operands are named whole, without an index; the result has the domain and type of `wrt`. With `allow_unused`,
+    written after `wrt`, a loss that does not depend on `wrt` has the gradient zero; without, that is an error.
     """
 
     name = "sdg.grad"
 
     loss = operand_def(TensorType)
     wrt = operand_def(TensorType)
+    allow_unused_attr = opt_prop_def(UnitAttr, prop_name="allow_unused")
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
-    assembly_format = "$loss `wrt` $wrt custom<InDomain>($domain) attr-dict `:` functional-type(operands, results)"
+    assembly_format = (
+        "$loss `wrt` $wrt (`allow_unused` $allow_unused^)? custom<InDomain>($domain) attr-dict "
+        "`:` functional-type(operands, results)"
+    )
 
     def __init__(
-        self, loss: SSAValue, wrt: SSAValue, *, domain: Domain | None = None, location: LocationAttr | None = None
+        self,
+        loss: SSAValue,
+        wrt: SSAValue,
+        *,
+        allow_unused: bool = False,
+        domain: Domain | None = None,
+        location: LocationAttr | None = None,
     ):
-        self.setup((loss, wrt), (wrt.type,), domain_of(wrt) if domain is None else domain, {}, location)
+        properties = {"allow_unused": UnitAttr()} if allow_unused else {}
+        self.setup((loss, wrt), (wrt.type,), domain_of(wrt) if domain is None else domain, properties, location)
+
+    @property
+    def allow_unused(self) -> bool:
+        """Whether a loss that does not depend on `wrt` has the gradient zero."""
+        return self.allow_unused_attr is not None
 
     def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
         loss, wrt = self.loss.type, self.wrt.type
