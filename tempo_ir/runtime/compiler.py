@@ -14,12 +14,13 @@ from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.passes import get_all_passes as passes
+from tempo_ir.passes.pipeline import default_pipeline
 from tempo_ir.runtime.errors import CompileError
 
 if TYPE_CHECKING:
     from tempo_ir.frontend.program import Program, ProgramFunction
 
-GRAPH_PASSES = ("sdg-autodiff",)
+GRAPH_PASSES = default_pipeline()
 """The passes on the graph, in order."""
 LOOP_PASSES = ("sdg-schedule", "loop-lower-kernels")
 """From the graph to kernels and launches, in order."""
