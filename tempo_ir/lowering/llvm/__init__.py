@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
 
 def print_module(module: ModuleOp, output: IO[str]) -> None:
-    """Print the kernels of a module as LLVM IR for a CPU with AVX-512 (`tempo-opt -t llvm`)."""
+    """Print a module as LLVM IR for a CPU with AVX-512 (`tempo-opt -t llvm`): kernels, and the host program if it has one."""
+    from tempo_ir.dialects.loop import ProgramOp
     from tempo_ir.dialects.tile.structure import KernelOp
     from tempo_ir.lowering.llvm.kernel import lower_kernel, module_text
+    from tempo_ir.lowering.llvm.module import lower_module
     from tempo_ir.lowering.llvm.target import AVX512
 
+    if sum(isinstance(op, ProgramOp) for op in module.ops) == 1:
+        output.write(lower_module(module, AVX512).text)
+        return
     codes = [lower_kernel(op, AVX512) for op in module.walk() if isinstance(op, KernelOp)]
     output.write(module_text(codes, AVX512))
