@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 def print_module(module: ModuleOp, output: IO[str]) -> None:
-    """Print a module as LLVM IR for a CPU with AVX-512 (`tempo-opt -t llvm`): kernels, and the host program if it has one."""
+    """Print a module as LLVM IR for a CPU with AVX-512 (`tempo-opt -t llvm`): kernels, and the host program if it has
+    one."""
     from tempo_ir.dialects.loop import ProgramOp
     from tempo_ir.dialects.tile.structure import KernelOp
     from tempo_ir.lowering.llvm.kernel import lower_kernel, module_text
