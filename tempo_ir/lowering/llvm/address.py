@@ -32,10 +32,10 @@ class Linear:
         """Is it a number?"""
         return not self.terms
 
-    @property
-    def level(self) -> int:
-        """The loop level where it is known."""
-        return max((register.level for register in self.terms), default=0)
+    def is_multiple(self, divisor: int) -> bool:
+        """Is it known to be a multiple of a number?"""
+        parts = [self.constant, *(n * register.multiple for register, n in self.terms.items())]
+        return all(part % divisor == 0 for part in parts)
 
     def __add__(self, other: Linear | int) -> Linear:
         if isinstance(other, int):

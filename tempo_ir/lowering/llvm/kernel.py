@@ -15,6 +15,7 @@ is written twice, without those masks and with them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
@@ -37,7 +38,7 @@ from tempo_ir.dialects.tile.shape import (
     SplatOp,
     TransOp,
 )
-from tempo_ir.dialects.tile.structure import KernelOp, ProgramIdOp
+from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm import access, contraction, random, values
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
 from tempo_ir.lowering.llvm.evaluate import Evaluator, Handler
@@ -174,13 +175,11 @@ def _version(state: _Kernel, programs: dict[int, Register], assume: bool) -> tup
     environment: dict[SSAValue, Scratch | Register | Linear] = {}
     for argument, register in zip(kernel.body.block.args, state.registers, strict=False):
         environment[argument] = linear(register) if isinstance(argument.type, IndexType) else register
-    for op in kernel.walk():
-        if isinstance(op, ProgramIdOp):
-            environment[op.result] = linear(programs[op.axis.value.data])
     concurrent = DYNAMIC in grid or prod(grid) > 1
     evaluator = Evaluator(text, HANDLERS, bounds, environment)
     state.arena.reset()
+    lowering = Lowering(evaluator, Plan(kernel, state.target), state.target, state.arena, programs, concurrent)
     text.open()
-    lowering = Lowering(evaluator, Plan(kernel, state.target), state.target, state.arena, concurrent)
-    lowering.run(kernel.body.block)
+    with nullcontext() if assume else text.keep_inside():
+        lowering.run(kernel.body.block)
     return text.close(), list(bounds.conditions)

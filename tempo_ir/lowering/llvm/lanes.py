@@ -81,8 +81,6 @@ class Costs:
         each = self.vectors(shape, lane)
         place = self.environment.get(value)
         if isinstance(place, Scratch):
-            if place.panel is not None:
-                return each if lane == 1 else NEVER
             return each if lane in (None, place.lane) else prod(shape) * 2.0
         op = value.owner
         if place is not None or isinstance(op, (Block, ForOp, SplatOp, ConstOp)):
@@ -90,7 +88,7 @@ class Costs:
         storage = Storage.INLINE if ignore_plan else self.plan.of(value)
         if storage is Storage.COLUMNS:
             # not yet emitted: the carried values of a loop are laid out before its body
-            return NEVER if lane != 1 and shape[1] >= self.lanes else each
+            return each if lane in (None, 1) or shape[1] < self.lanes else prod(shape) * 2.0
         if storage is Storage.SCRATCH:
             return each
         match op:

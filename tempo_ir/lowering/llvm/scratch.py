@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tempo_ir.lowering.llvm import memory
-from tempo_ir.lowering.llvm.address import ZERO, Linear, offset_pointer
+from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize, offset_pointer
 from tempo_ir.lowering.llvm.memory import Buffer
 from tempo_ir.lowering.llvm.text import Register, Text
 
@@ -27,8 +27,7 @@ ALIGNMENT = 64
 class Scratch:
     """
     A tile in memory. `lane` is its contiguous axis, padded to whole vectors where `padded`. With `panel` a tile of
-    shape KxN is laid out [N / panel][K][panel]: a dot reads its right operand so in one stream; positions on axis 1
-    must then be aligned to the panel up to their constant part.
+    shape KxN is laid out [N / panel][K][panel]: a dot reads its right operand so in one stream.
     """
 
     buffer: Buffer
@@ -42,7 +41,9 @@ class Scratch:
         """Where a point is."""
         if self.panel is not None:
             row, column = point[0].position, point[1].position
-            inside = column.constant % self.panel
+            inside: Linear | int = column.constant % self.panel
+            if not (column - inside).is_multiple(self.panel):
+                inside = linear(materialize(self.buffer.pointer.text, column) & (self.panel - 1))
             return (column - inside).times(self.shape[0]) + row.times(self.panel) + inside
         total = ZERO
         for at, stride in zip(point, self.strides, strict=True):
@@ -97,6 +98,8 @@ class Arena:
         for axis in sorted(range(len(shape)), key=lambda axis: axis != lane):
             strides[axis] = count
             count *= -(-shape[axis] // lanes) * lanes if padded and axis == lane else shape[axis]
+        if panel is not None:
+            strides = [panel, 1]
         element = memory.register_layout(kind)
         # one vector more, for reads of the last row that reach past its end
         total = (-(-count // lanes) + (0 if padded else 1)) * lanes * element.size if shape else element.size

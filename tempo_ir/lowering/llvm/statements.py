@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -14,7 +14,7 @@ from tempo_ir.dialects.tile.shape import ScanOp
 from tempo_ir.dialects.tile.structure import ForOp, IfOp, ProgramIdOp, YieldOp
 from tempo_ir.lowering.llvm import access, memory
 from tempo_ir.lowering.llvm.access import Access
-from tempo_ir.lowering.llvm.address import Linear
+from tempo_ir.lowering.llvm.address import Linear, linear
 from tempo_ir.lowering.llvm.contraction import for_each_block
 from tempo_ir.lowering.llvm.errors import UnsupportedKernel
 from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, is_index
@@ -33,12 +33,16 @@ from tempo_ir.lowering.llvm.text import Register
 
 @dataclass
 class Lowering:
-    """The lowering of one version of a kernel. `concurrent` says that several programs may run at the same time."""
+    """
+    The lowering of one version of a kernel. `programs` are the ids of the program that is emitted, by axis of the grid;
+    `concurrent` says that several programs may run at the same time.
+    """
 
     evaluator: Evaluator
     plan: Plan
     target: Target
     arena: Arena
+    programs: Mapping[int, Register]
     concurrent: bool
 
     def costs(self) -> Costs:
@@ -60,7 +64,9 @@ class Lowering:
                 lower_loop(self, op)
             case IfOp():
                 self.branch(op)
-            case YieldOp() | ViewOp() | ProgramIdOp():
+            case ProgramIdOp():
+                self.evaluator.environment[op.result] = linear(self.programs[op.axis.value.data])
+            case YieldOp() | ViewOp():
                 pass
             case _:
                 for value in op.results:

@@ -11,6 +11,7 @@ import struct
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import gcd
 from types import MappingProxyType
 
 KINDS = MappingProxyType(
@@ -49,6 +50,8 @@ class Register:
     lanes: int
     level: int
     text: Text
+    multiple: int = 1
+    """A number that divides the value, where it is a loop's counter."""
 
     @property
     def type(self) -> str:
@@ -160,6 +163,7 @@ class Text:
         self._shared: list[dict[str, Register]] = [{}]
         self._allocations: list[str] = []
         self._spare: Register | None = None
+        self._floor = 0
 
     # -- names, levels, lines
 
@@ -184,9 +188,12 @@ class Text:
         return Register(name, kind, lanes, self.level, self)
 
     def pure(self, instruction: str, kind: str, lanes: int, *operands: Register) -> Register:
-        """As `new`, at the level of the deepest operand, and only once there."""
+        """As `new`, at the level of the deepest operand but inside `keep_inside`, and only once there."""
         level = max((operand.level for operand in operands), default=0)
         known = self._shared[level].get(instruction)
+        if known is None and level < self._floor:
+            level = self._floor
+            known = self._shared[level].get(instruction)
         if known is None:
             name = f"%{self.fresh()}"
             self._buffers[level].append(f"  {name} = {instruction}")
@@ -352,6 +359,13 @@ class Text:
         self._shared.pop()
         return self._buffers.pop()
 
+    @contextmanager
+    def keep_inside(self) -> Generator[None]:
+        """Nothing written here is hoisted out of the level that is open now: it would run where it is not needed."""
+        outside, self._floor = self._floor, self.level
+        yield
+        self._floor = outside
+
     def lines(self, lines: Sequence[str]) -> None:
         """Write the lines of a level that was closed, in order, as they are."""
         self._buffers[-1] += lines
@@ -360,7 +374,8 @@ class Text:
     def loop(self, low: Register, high: Register, step: int) -> Generator[Register]:
         """Count from low up to high, exclusive; yields the counter."""
         self.open()
-        counter = Register(f"%{self.fresh('i')}", "i64", 0, self.level, self)
+        multiple = gcd(step, int(low.name)) if low.is_constant else 1
+        counter = Register(f"%{self.fresh('i')}", "i64", 0, self.level, self, multiple)
         yield counter
         body = self.close()
         following, test = f"%{self.fresh('n')}", f"%{self.fresh('c')}"
