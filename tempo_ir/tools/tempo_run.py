@@ -19,7 +19,7 @@ from tempo_ir.tools.diagnostics import Diagnostic, Sources, diagnostic_of_error,
 if TYPE_CHECKING:
     from tempo_ir.tools.running import Call
 
-TARGETS = ("cpu", "reference", "triton-interpret", "triton")
+TARGETS = ("cpu", "reference", "triton-interpret")
 
 
 def main(args: Sequence[str] | None = None) -> int:

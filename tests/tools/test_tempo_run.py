@@ -8,7 +8,8 @@ from safetensors.numpy import load_file
 from xdsl.dialects.builtin import f32
 
 from tempo_ir.tools.programs import draw_array
-from tempo_ir.tools.tempo_run import main
+from tempo_ir.tools.running import LEVELS, Results, compare
+from tempo_ir.tools.tempo_run import TARGETS, main
 
 SCAN = """
 sdg.program @scan dims(t: T) where T >= 1 {
@@ -106,6 +107,35 @@ def test_a_bound_that_is_tied_to_a_known_one_is_chosen(folder, capsys):
     assert capsys.readouterr().err == "note: P = 3, since it is not set\n"
     assert run("tied.mlir", "--set", "P=3") == 0
     assert capsys.readouterr().err == "note: T = 4, since it is not set\n"
+
+
+def test_targets_are_those_of_the_runtime():
+    from tempo_ir.runtime.compiler import TARGETS as RUNTIME_TARGETS
+
+    assert TARGETS == RUNTIME_TARGETS
+
+
+def test_the_native_program_equals_the_reference(folder, capsys):
+    arguments = ["scan.mlir", "--target", "cpu", "--set", "T=5", "--check", "--stats"]
+    assert main([*arguments, "--dump-ir", "ir", "--emit-triton", "kernels"]) == 0
+    printed = capsys.readouterr().out
+    assert "check s: ok" in printed
+    assert "peak_bytes: " in printed
+    assert {file.name for file in (folder / "ir").iterdir()} == set(LEVELS.values())
+    for kernel in (folder / "kernels").iterdir():
+        assert "@triton.jit" in kernel.read_text(), kernel
+
+
+def test_a_difference_is_status_1_and_named():
+    expected = Results({"n": np.array([1, 2, 3]), "x": np.array([1.0, 2.0])}, {})
+    equal = compare(Results({"n": np.array([1, 2, 3]), "x": np.array([1.0, 2.0 + 1e-12])}, {}), expected)
+    assert equal.equal
+    different = compare(Results({"n": np.array([1, 5, 3]), "x": np.array([1.0, np.nan])}, {}), expected)
+    assert not different.equal
+    assert different.text.splitlines() == [
+        "check n: DIFFERENT, 1 of 3 values, first at [1]: 5, not 2",
+        "check x: DIFFERENT, largest difference nan among values up to 2",
+    ]
 
 
 def test_host_objects_come_from_modules(folder, capsys):
