@@ -1,7 +1,7 @@
 """tempo_ir: a multi-level IR compiler for recurrent-tensor programs.
 
-This module is the public API and nothing else. Every name loads on first use (PEP 562), so `import tempo_ir` costs nothing and
-a tool that needs only the dialects never imports numpy, islpy or llvmlite.
+This module is the public API and nothing else. Every name loads on first use (PEP 562), so `import tempo_ir` costs
+nothing and a tool that needs only the dialects never imports numpy, islpy or llvmlite.
 """
 
 from __future__ import annotations
