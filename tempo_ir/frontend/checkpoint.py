@@ -90,6 +90,3 @@ def write_safetensors(path: str | PathLike[str], tensors: Mapping[str, Array]) -
     """Write tensors by name; folders are made."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     save_file({name: np.ascontiguousarray(array) for name, array in tensors.items()}, str(path))
-
-
-__all__ = ["Checkpoint", "CheckpointError", "Initialiser", "read_safetensors", "write_safetensors"]

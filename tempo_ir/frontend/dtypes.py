@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import EllipsisType
 from typing import TYPE_CHECKING
 
 import ml_dtypes
@@ -21,8 +20,6 @@ from tempo_ir.dialects import types
 
 if TYPE_CHECKING:
     from tempo_ir.frontend.dims import Dim
-
-Extent = "int | Dim"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +136,3 @@ def promote_all(dtypes: Sequence[DType], scalars: Sequence[bool | int | float]) 
     for value in scalars:
         common = promote_scalar(common, value)
     return common
-
-
-__all__ = ["DType", "EllipsisType", "Spec"]

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir import index as ix
 from tempo_ir.frontend.description import HostInfo, InputInfo, OutputInfo, StateInfo
@@ -107,11 +106,6 @@ class Recording:
         if place.target is not None and SSAValue.is_valid_name(place.target):
             result.name_hint = place.target
         self._last_named = (place, result)
-
-
-def op_error(error: Exception) -> ProgramError:
-    """What is wrong with an op, told at the user's line."""
-    return ProgramError(error.args[0] if isinstance(error, VerifyException) and error.args else str(error))
 
 
 _current: ContextVar[Recording | None] = ContextVar("tempo_ir_recording", default=None)

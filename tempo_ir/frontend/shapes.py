@@ -12,7 +12,7 @@ from tempo_ir import index as ix
 from tempo_ir.dialects import sdg, types
 from tempo_ir.frontend import elementwise
 from tempo_ir.frontend.dims import Dim, expression, is_integer
-from tempo_ir.frontend.dtypes import DType, bool_, f32, i64
+from tempo_ir.frontend.dtypes import DType, bool_, f32
 from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.frontend.tensor import Tensor, Value, record
 from tempo_ir.index.domain import Domain
@@ -172,12 +172,13 @@ def unstack(x: Value, axis: int = 0) -> tuple[Tensor, ...]:
     count = source.extents[axis]
     if not isinstance(count, int):
         raise ProgramError(f"unstack: axis {axis} has the extent {count}, which is known only when the program runs")
-    others = [slice(None)] * axis
-    return tuple(source[(..., *[slice(None)] * 0, *_axis_key(source.ndim, others, axis, row))] for row in range(count))
+    return tuple(along(source, axis, row) for row in range(count))
 
 
-def _axis_key(rank: int, before: list[slice], axis: int, row: int) -> tuple[Any, ...]:
-    return (*before, row, *[slice(None)] * (rank - axis - 1))
+def along(x: Tensor, axis: int, entry: int | slice[int, int, None]) -> Tensor:
+    """`x` indexed along one axis."""
+    whole: slice[None, None, None] = slice(None)
+    return x[(..., *[whole] * axis, entry, *[whole] * (x.ndim - axis - 1))]
 
 
 def split(x: Value, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
@@ -195,8 +196,7 @@ def split(x: Value, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tensor, 
         raise ProgramError(f"split: parts of {list(sizes)} do not add up to {extent}")
     ends = np.cumsum(sizes).tolist()
     parts = (slice(end - size, end) for end, size in zip(ends, sizes, strict=True))
-    before, after = [slice(None)] * axis, [slice(None)] * (source.ndim - axis - 1)
-    return tuple(source[(..., *before, part, *after)] for part in parts)
+    return tuple(along(source, axis, part) for part in parts)
 
 
 def take(x: Value, indices: Value, axis: int = 0) -> Tensor:
@@ -275,6 +275,3 @@ def reverse(x: Value, axis: int = -1) -> Tensor:
     """The elements in reverse order along an axis."""
     source = elementwise.as_tensor(x)
     return record(sdg.ReverseOp, source, axis=axis_of(axis, source.ndim, "reverse"))
-
-
-__all__ = ["arange", "i64"]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir import index as ix
@@ -310,11 +310,6 @@ def _described(operands: Sequence[Tensor]) -> str:
     """The operands of an op that does not take them, for its message."""
     texts = [f"{operand.name} {operand.spec}".removeprefix("the value ") for operand in operands]
     return f" (operands: {', '.join(texts)})" if len(texts) > 1 else f" (operand: {', '.join(texts)})"
-
-
-def has_element(value: Tensor, element: Attribute) -> bool:
-    """True if the tensor has this xDSL element type."""
-    return types.element(value.value.type) == element
 
 
 # The modules below define the operations on the class above: they need it, and its methods need them.
