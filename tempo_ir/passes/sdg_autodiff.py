@@ -36,16 +36,15 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.sdg import GradOp, ProgramOp, op_text, value_text
+from tempo_ir.dialects.sdg import GradOp, ProgramOp, value_text
 from tempo_ir.dialects.types import element
 from tempo_ir.passes.building import GraphBuilder
 from tempo_ir.passes.gradients.activity import Problem, path_text, pending_gradients, refuse_hosts
 from tempo_ir.passes.gradients.adjoints import Adjoint, completed
 from tempo_ir.passes.gradients.expansion import Expansion, read_for_all, substitute_read
 from tempo_ir.passes.remarks import count
-from tempo_ir.passes.utilities import programs
+from tempo_ir.passes.utilities import programs, refuse
 
 
 @dataclass(frozen=True)
@@ -63,23 +62,24 @@ class SdgAutodiffPass(ModulePass):
 
 
 def _next_group(gradients: Sequence[GradOp]) -> list[GradOp]:
-    """The gradients of a loss that depends on no gradient of another loss; PassFailedException where all do."""
+    """The gradients of a loss that depends on no gradient of another loss; raises PassFailedException where all do."""
     groups: dict[SSAValue, list[GradOp]] = {}
     for gradient in gradients:
         groups.setdefault(gradient.loss, []).append(gradient)
-    waiting: list[tuple[Problem, GradOp]] = []
+    waiting: list[tuple[Problem, GradOp, GradOp]] = []
     for group in groups.values():
         problem = _problem(group, frozenset())
         pending = pending_gradients(problem)
         if not pending:
             return group
-        waiting.append((problem, pending[0]))
-    problem, other = waiting[0]
+        waiting.append((problem, group[0], pending[0]))
+    problem, first, other = waiting[0]
     start = next(value for value in problem.wrt if problem.path(value, other.result) is not None)
     path = [*(problem.path(start, other.result) or ()), *(problem.path(other.result, problem.loss) or (problem.loss,))]
-    raise PassFailedException(
+    refuse(
+        first,
         f"the gradients of {value_text(problem.loss)} and of {value_text(other.loss)} need each other: "
-        f"{path_text(dict.fromkeys(path))}; put stop_gradient on that path, round the update that uses a gradient"
+        f"{path_text(dict.fromkeys(path))}; put stop_gradient on that path, round the update that uses a gradient",
     )
 
 
@@ -134,10 +134,11 @@ def _expansion(program: ProgramOp, group: Sequence[GradOp], problem: Problem) ->
 def _check_reached(gradient: GradOp, problem: Problem) -> None:
     if gradient.wrt in problem.active or gradient.allow_unused:
         return
-    raise PassFailedException(
-        f"{op_text(gradient)}: {value_text(gradient.loss)} does not depend on {value_text(gradient.wrt)} by "
+    refuse(
+        gradient,
+        f"{value_text(gradient.loss)} does not depend on {value_text(gradient.wrt)} by "
         "floating-point operations, so it has no gradient; differentiate by something that it uses, or say "
-        "allow_unused for zeros"
+        "allow_unused for zeros",
     )
 
 

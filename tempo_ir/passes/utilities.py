@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, LocationAttr, ModuleOp
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -109,6 +110,13 @@ def is_readable(op: SdgOp, index: Index) -> bool:
         if compose(index, op.domain.dims, user.accesses[use.index].index) is None:
             return False
     return True
+
+
+def refuse(op: Operation, message: str) -> NoReturn:
+    """Raise PassFailedException about an op, whose place in the user's program the driver then shows."""
+    error = PassFailedException(message)
+    error.op = op  # pyright: ignore[reportAttributeAccessIssue]
+    raise error
 
 
 def erase(ops: Iterable[Operation]) -> None:

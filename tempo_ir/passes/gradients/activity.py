@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
 from xdsl.ir import Operation, SSAValue, Use
-from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.sdg import (
     AccessOp,
@@ -22,6 +21,7 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.dialects.types import element, is_float
 from tempo_ir.graphs import is_cyclic, reachable, shortest_path, strongly_connected
+from tempo_ir.passes.utilities import refuse
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,8 @@ class Problem:
         sorter = TopologicalSorter(graph)
         for value, dependents in graph.items():
             if value in dependents:
-                raise PassFailedException(f"{value_text(value)} needs its own value: {_owner_text(value)}")
+                assert isinstance(value.owner, Operation)
+                refuse(value.owner, f"{value_text(value)} needs its own value")
         return list(sorter.static_order())
 
     def path(self, start: SSAValue, goal: SSAValue) -> list[SSAValue] | None:
@@ -134,10 +135,11 @@ def refuse_hosts(problem: Problem) -> None:
         for use in value.uses:
             op = use.operation
             if isinstance(op, HostOp) and carries_gradient(value) and any(result in needed for result in op.results):
-                raise PassFailedException(
+                refuse(
+                    op,
                     f"the gradient of {value_text(problem.loss)} would flow through the host function "
                     f"@{op.object}::@{op.method}, by its argument {value_text(value)}, and a host function has no "
-                    "derivative: put stop_gradient round the argument or round what the function returns"
+                    "derivative: put stop_gradient round the argument or round what the function returns",
                 )
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.sdg import Access, AccessOp, InputOp, MergeOp, SdgOp, domain_of, op_text
+from tempo_ir.dialects.sdg import Access, AccessOp, InputOp, MergeOp, SdgOp, domain_of
 from tempo_ir.dialects.types import as_tensor, element
 from tempo_ir.index import TRUE, Cond, Domain, Space, Sym, compose, conj, negate
 from tempo_ir.passes.building import GraphBuilder
@@ -18,7 +17,7 @@ from tempo_ir.passes.gradients.activity import Problem
 from tempo_ir.passes.gradients.adjoints import Adjoint, combined, completed
 from tempo_ir.passes.gradients.inverse_reads import Contribution, contributions
 from tempo_ir.passes.gradients.step import Rule, Sent, Step
-from tempo_ir.passes.utilities import erase
+from tempo_ir.passes.utilities import erase, refuse
 
 RULES: Mapping[type[AccessOp], Rule] = MappingProxyType(
     {**rules_elementwise.RULES, **rules_reduction.RULES, **rules_shape.RULES}
@@ -122,9 +121,7 @@ class Expansion:
             return
         rule = RULES.get(type(op))
         if rule is None:
-            raise PassFailedException(
-                f"{op_text(op)} has no derivative, and the loss depends on it: put stop_gradient round its operand"
-            )
+            refuse(op, f"{op.name} has no derivative, and the loss depends on it: put stop_gradient round its operand")
         step = Step(op, build, adjoint.access, adjoint.mask, wanted)
         rule(step)
         for sent in step.sent:
@@ -145,7 +142,7 @@ class Expansion:
         if sent.operand not in range(len(op.operands)) or op.operands[sent.operand] not in self.problem.active:
             return
         read = op.accesses[sent.operand]
-        for term in contributions(build, self.space, read, sent.gradient, sent.mask):
+        for term in contributions(op, build, self.space, read, sent.gradient, sent.mask):
             self._add(read.value, term)
 
     def _add(self, value: SSAValue, term: Contribution) -> None:

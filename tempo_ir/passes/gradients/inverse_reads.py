@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.ir import Operation
 
 from tempo_ir.dialects.sdg import Access, ArangeOp, PadOp, ScatterAddOp, domain_of, value_text
 from tempo_ir.dialects.types import Extent, shape_of
@@ -36,6 +36,7 @@ from tempo_ir.index import (
     substitute,
 )
 from tempo_ir.passes.building import GraphBuilder, full
+from tempo_ir.passes.utilities import refuse
 
 
 @dataclass(frozen=True)
@@ -51,15 +52,15 @@ class Contribution:
 
 
 def contributions(
-    build: GraphBuilder, space: Space, read: Access, gradient: Access, mask: Access | None = None
+    reader: Operation, build: GraphBuilder, space: Space, read: Access, gradient: Access, mask: Access | None = None
 ) -> list[Contribution]:
-    """What a read, made at every point of `build.domain`, contributes to the adjoint of the value read.
+    """What a read by `reader`, at every point of `build.domain`, contributes to the adjoint of the value read.
 
     `gradient` is the gradient of what is read, over the dims of `build.domain`; its shape broadcasts to that of the
     read. Raises PassFailedException where the readers of a point are no ranges.
     """
     producer = domain_of(read.value)
-    pieces = _inverse(space, build.domain, read, producer)
+    pieces = _inverse(reader, space, build.domain, read, producer)
     if not pieces:
         return []
     ragged = frozenset[str]().union(*(_sliced(build.domain, box) for _, box in pieces))
@@ -72,7 +73,9 @@ def contributions(
     return found
 
 
-def _inverse(space: Space, consumer: Domain, read: Access, producer: Domain) -> list[tuple[Cond, Index]]:
+def _inverse(
+    reader: Operation, space: Space, consumer: Domain, read: Access, producer: Domain
+) -> list[tuple[Cond, Index]]:
     """Who reads each point of the producer, as guards over its dims and boxes of consumer points."""
     current = tuple(Sym(dim) for dim in producer.dims)
     if read.index == current and consumer == producer:
@@ -84,10 +87,11 @@ def _inverse(space: Space, consumer: Domain, read: Access, producer: Domain) -> 
         access = isl.access_map(space, consumer, read.index, producer)
         return inverse(access, isl.domain_set(space, producer))
     except IndexExpressionError as error:
-        raise PassFailedException(
+        refuse(
+            reader,
             f"no gradient through the read {value_text(read.value)}{index_text(read.index)} in {consumer}: {error}; "
-            "split the read into cases, each of which reads a range, or put stop_gradient round it"
-        ) from error
+            "split the read into cases, each of which reads a range, or put stop_gradient round it",
+        )
 
 
 def _sliced(consumer: Domain, box: Index) -> frozenset[str]:
