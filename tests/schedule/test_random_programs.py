@@ -90,8 +90,7 @@ def check(seeds: range) -> tuple[int, int]:
         program = parse(random_program(seed))
         try:
             scheduled = schedule_program(program)
-        except ScheduleError as error:
-            assert "no value needs itself" in str(error)
+        except ScheduleError:
             refused += 1
             continue
         scheduled.verify()

@@ -44,16 +44,14 @@ from tempo_ir.dialects.sdg import (
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import TRUE, Cond, Const, Expr, Index, Slice, Sym, conj, negate, substitute
 from tempo_ir.index.isl import (
-    DIM,
     Map,
     Set,
     access_map,
     counterexample,
     domain_set,
-    encode,
     params_set,
 )
-from tempo_ir.lowering.schedule.occurrences import Frame, Occurrence, Timeline, common_loops, occurrences
+from tempo_ir.lowering.schedule.occurrences import Frame, Occurrence, Timeline, common_loops, named, occurrences
 
 SOURCES = (InputOp, ParameterOp, HostStateOp)
 FORMULAS = (ConstantOp, IndexOp, ArangeOp)
@@ -252,7 +250,7 @@ class _Checker:
         if key not in self.answers:
             outside = conj(instance.frame.holds(), *(negate(cond) for cond in chosen))
             self.answers[key] = self.timeline.points(instance.frame.iterators, outside)
-        self._refuse(self.answers[key], f"{op_text(op)} takes the wrong case", op)
+        self._refuse(self.answers[key], instance.frame.iterators, f"{op_text(op)} takes the wrong case", op)
 
     def _row(self, access: Access, bindings: Mapping[str, Expr]) -> tuple[SSAValue, Index]:
         return self.claim.memory[access.value], substitute(access.index, bindings)
@@ -261,8 +259,8 @@ class _Checker:
         """The leaves of an op together run each point of its domain once."""
         key = ("once", op.domain, tuple(instance.pattern for instance in instances))
         if key not in self.answers:
-            self.answers[key] = _named(self._not_once(op.domain, instances), op.domain.dims)
-        self._refuse(self.answers[key], f"{op_text(op)} does not run exactly once", op)
+            self.answers[key] = self._not_once(op.domain, instances)
+        self._refuse(self.answers[key], op.domain.dims, f"{op_text(op)} does not run exactly once", op)
 
     def _not_once(self, domain: Domain, instances: Sequence[Instance]) -> Set | None:
         """Points that run twice, never, or outside of the domain; None if there are none."""
@@ -285,15 +283,10 @@ class _Checker:
         first = producer.place < consumer.place
         key = ("order", dependence.steps, consumer.pattern, producer.pattern, common, first)
         if key not in self.answers:
-            late = self._late(dependence, consumer, producer, common, first)
-            self.answers[key] = _named(late, consumer.source.domain.dims)
+            self.answers[key] = self._late(dependence, consumer, producer, common, first)
         if self.answers[key] is not None:
-            producer_text = op_text(producer.source)
-            self._refuse(
-                self.answers[key],
-                f"{op_text(consumer.source)} runs before {producer_text}, which it reads",
-                consumer.source,
-            )
+            message = f"{op_text(consumer.source)} runs before {op_text(producer.source)}, which it reads"
+            self._refuse(self.answers[key], consumer.source.domain.dims, message, consumer.source)
 
     def _late(
         self, dependence: Dependence, consumer: Instance, producer: Instance, common: int, first: bool
@@ -323,18 +316,9 @@ class _Checker:
             self.maps[steps] = whole
         return self.maps[steps]
 
-    def _refuse(self, points: Set | None, message: str, op: SdgOp) -> None:
+    def _refuse(self, points: Set | None, dims: Sequence[str], message: str, op: SdgOp) -> None:
         if points is not None and not points.is_empty():
-            raise IllegalScheduleError(f"{message}: {counterexample(points)}", op)
-
-
-def _named(points: Set | None, dims: Sequence[str]) -> Set | None:
-    """The points with their dims named, for messages."""
-    if points is None:
-        return None
-    for position, dim in enumerate(dims):
-        points = points.set_dim_name(DIM.set, position, encode(dim))
-    return points
+            raise IllegalScheduleError(f"{message}: {counterexample(named(points, dims))}", op)
 
 
 def _first_cases(op: MergeOp) -> Iterator[tuple[Access, Cond]]:

@@ -17,8 +17,8 @@ from xdsl.ir import Block, Operation
 
 from tempo_ir.dialects.loop import ForOp, IfOp, ProgramOp
 from tempo_ir.index.domain import Space
-from tempo_ir.index.expr import TRUE, Cond, Expr, Sym, compare, conj, negate
-from tempo_ir.index.isl import Map, Set, condition_set, params_set, pw_aff
+from tempo_ir.index.expr import TRUE, Cond, Entry, Expr, Index, Slice, Sym, compare, conj, negate
+from tempo_ir.index.isl import DIM, Map, Set, condition_set, encode, params_set, pw_aff, read_map
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,13 @@ def common_loops(left: Frame, right: Frame) -> int:
     while count < min(len(left.loops), len(right.loops)) and left.loops[count] is right.loops[count]:
         count += 1
     return count
+
+
+def named(points: Set, dims: Sequence[str]) -> Set:
+    """The points with their dims named, for messages."""
+    for position, dim in enumerate(dims):
+        points = points.set_dim_name(DIM.set, position, encode(dim))
+    return points
 
 
 def _range(loop: ForOp) -> tuple[Cond, ...]:
@@ -101,6 +108,23 @@ class Timeline:
         for value in values:
             whole = whole.flat_range_product(Map.from_pw_aff(pw_aff(self.space, names, value)))
         return whole
+
+    def rows(self, frame: Frame, index: Index) -> Map:
+        """The rows at an index in each iteration of an op: `{ [t] -> [s] : t - 2 <= s <= t and ... }`."""
+        key = ("rows", frame, index)
+        if key not in self._maps:
+            whole = Map.from_domain(self.points(frame.iterators, frame.holds()))
+            for entry in index:
+                whole = whole.flat_range_product(self._entry(frame.iterators, entry))
+            self._maps[key] = whole
+        return self._maps[key]
+
+    def _entry(self, names: Sequence[str], entry: Entry) -> Map:
+        if not isinstance(entry, Slice):
+            return self.function(names, (entry,))
+        first, end = self.function(names, (entry.start,)), self.function(names, (entry.stop,))
+        above = first.apply_range(read_map(f"{{ [a] -> [r] : r >= a and (r - a) mod {entry.step} = 0 }}"))
+        return above.intersect(end.apply_range(read_map("{ [a] -> [r] : r < a }")))
 
     def runs(self, frame: Frame, point: tuple[Expr, ...]) -> Map:
         """The point of each iteration of an op: `{ [i, t] -> [i, t - 1] : ... }`."""
