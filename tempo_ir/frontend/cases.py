@@ -19,7 +19,7 @@ from tempo_ir import index as ix
 from tempo_ir.dialects import sdg
 from tempo_ir.frontend import elementwise, shapes
 from tempo_ir.frontend.dims import Condition, Dim, dim_names, is_integer
-from tempo_ir.frontend.dtypes import Spec
+from tempo_ir.frontend.dtypes import Spec, spec_of
 from tempo_ir.frontend.errors import Place, ProgramError, here
 from tempo_ir.frontend.indexing import from_end
 from tempo_ir.frontend.recording import Recording, current
@@ -54,6 +54,7 @@ class DefinedTensor(Tensor):
         self.over = over
         self.place = here()
         self.cases: list[Case] = []
+        recording.definitions[merge] = self.cases
 
     @property
     def name(self) -> str:
@@ -234,6 +235,7 @@ def tensor(name: str, spec: Spec, over: Dim | Sequence[Dim]) -> DefinedTensor:
     """A tensor over dims, defined by assignments: `x[i, 0] = ...`, `x[i, t + 1] = ...`, `x[t < P] = ...`; first
     match wins."""
     recording = current()
-    defined = DefinedTensor(recording, name, spec, dim_names(over, f"tensor '{name}'"))
+    what = f"tensor '{name}'"
+    defined = DefinedTensor(recording, name, spec_of(spec, what), dim_names(over, what))
     recording.finishers.append(defined.complete)
     return defined

@@ -9,7 +9,7 @@ from tempo_ir.dialects import sdg
 from tempo_ir.frontend import elementwise
 from tempo_ir.frontend.description import InputInfo, OutputInfo
 from tempo_ir.frontend.dims import Dim, dim_names
-from tempo_ir.frontend.dtypes import Spec
+from tempo_ir.frontend.dtypes import Spec, spec_of
 from tempo_ir.frontend.errors import here
 from tempo_ir.frontend.recording import current
 from tempo_ir.frontend.tensor import Tensor, Value
@@ -21,6 +21,7 @@ def input(name: str, spec: Spec, over: Dim | Sequence[Dim] = ()) -> Tensor:
     """An array of the caller: its leading axes are the dims of `over`, then come those of `spec`."""
     recording = current()
     recording.claim("argument", "input", name)
+    spec = spec_of(spec, f"input '{name}'")
     dims = dim_names(over, f"input '{name}'")
     op = recording.add(sdg.InputOp(name, spec.type, domain=Domain(dims)), here(), name)
     recording.inputs[name] = InputInfo(name, spec, dims, here())

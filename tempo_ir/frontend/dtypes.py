@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from tempo_ir.dialects import types
+from tempo_ir.frontend.errors import ProgramError
 
 if TYPE_CHECKING:
     from tempo_ir.frontend.dims import Dim
@@ -66,6 +67,15 @@ class Spec:
         return types.tensor(
             self.dtype.element, [extent if isinstance(extent, int) else extent.expr for extent in self.shape]
         )
+
+
+def spec_of(spec: object, what: str) -> Spec:
+    """A spec as it is, a bare dtype as a scalar; raises ProgramError for anything else."""
+    if isinstance(spec, DType):
+        return spec[()]
+    if not isinstance(spec, Spec):
+        raise ProgramError(f"{what}: a spec is a dtype with a shape, as in tp.f32[16, 64], got {spec!r}")
+    return spec
 
 
 bool_ = DType("bool", "bool", 1)

@@ -25,7 +25,7 @@ from tempo_ir.dialects import sdg
 from tempo_ir.frontend import elementwise as el
 from tempo_ir.frontend.description import HostInfo
 from tempo_ir.frontend.dims import Dim, dim_names
-from tempo_ir.frontend.dtypes import DType, Spec
+from tempo_ir.frontend.dtypes import DType, Spec, spec_of
 from tempo_ir.frontend.errors import here
 from tempo_ir.frontend.recording import Recording, current
 from tempo_ir.frontend.tensor import Tensor, record_op
@@ -164,7 +164,7 @@ def at(token: sdg.Access, dim: str, point: Expr) -> sdg.Access:
 
 def _specs(returns: Returns) -> list[Spec]:
     listed = [] if returns is None else [returns] if isinstance(returns, Spec | DType) else list(returns)
-    return [spec[()] if isinstance(spec, DType) else spec for spec in listed]
+    return [spec_of(spec, "returns") for spec in listed]
 
 
 def host(make: Callable[[], object], name: str | None = None) -> Host:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ Rate = float | Dim | Tensor
 
 
 @dataclass(frozen=True)
-class Optimiser:
+class Optimiser(ABC):
     """Base of the optimisers; `max_norm` clips the gradients by their common norm before the step (Pascanu et al.
     2013)."""
 
@@ -39,13 +40,13 @@ class Optimiser:
             one.next = self.step(one, gradient)
 
     @property
+    @abstractmethod
     def limit(self) -> float | None:
-        """The greatest common norm of the gradients."""
-        return None
+        """The greatest common norm of the gradients, if they are clipped."""
 
+    @abstractmethod
     def step(self, parameter: State, gradient: Tensor) -> Tensor:
         """The value after the step."""
-        raise TypeError(f"{type(self).__name__} defines no step")
 
 
 @dataclass(frozen=True)

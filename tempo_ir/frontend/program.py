@@ -114,8 +114,11 @@ class ProgramFunction:
                 )
             self.settings[parameter.name] = parameter.default
 
-    def __call__(self, **settings: Any) -> Program:
+    def __call__(self, *positional: object, **settings: Any) -> Program:
         """Record the program. Raises ProgramError where it means nothing, with the user's line."""
+        if positional:
+            names = ", ".join(f"{name}=..." for name in self.settings) or "none"
+            raise ProgramError(f"the settings of '{self.name}' are given by name: {names}", here())
         return build(self, settings)
 
     def __repr__(self) -> str:
@@ -179,8 +182,10 @@ def finished(recording: Recording, place: Place) -> ModuleOp:
         settle(op)
         module.verify()
     except VerifyException as error:
-        culprit = getattr(error, "op", op)
-        raise ProgramError(str(error.args[0]), place_of(culprit.location) or place) from None
+        culprit: Operation = getattr(error, "op", op)
+        lines = [str(case.place) for case in recording.definitions.get(culprit, [])]
+        cases = f" (its cases: {', '.join(lines)})" if lines else ""
+        raise ProgramError(f"{error.args[0]}{cases}", place_of(culprit.location) or place) from None
     return module
 
 

@@ -18,6 +18,7 @@ from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import RESERVED_WORDS, Cond, Expr
 
 if TYPE_CHECKING:
+    from tempo_ir.frontend.cases import Case
     from tempo_ir.frontend.host import Host
 
 CALL_WORDS = ("state", "seed", "start", "donate", "target")
@@ -39,6 +40,7 @@ class Recording:
     hosts: dict[str, HostInfo] = field(default_factory=dict[str, HostInfo])
     finishers: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     constants: dict[tuple[object, ...], SSAValue] = field(default_factory=dict[tuple[object, ...], SSAValue])
+    definitions: dict[Operation, list[Case]] = field(default_factory=dict[Operation, "list[Case]"])
     random_count: int = 0
     log: tuple[Host, list[list[str]]] | None = None
     module_names: set[str] = field(default_factory=set[str])

@@ -21,7 +21,7 @@ from tempo_ir.dialects import sdg
 from tempo_ir.frontend import elementwise, shapes
 from tempo_ir.frontend.description import Array, Initialiser, StateInfo
 from tempo_ir.frontend.dims import Dim, dim_names
-from tempo_ir.frontend.dtypes import Spec
+from tempo_ir.frontend.dtypes import Spec, spec_of
 from tempo_ir.frontend.errors import Place, ProgramError, here
 from tempo_ir.frontend.recording import Recording, current
 from tempo_ir.frontend.tensor import Tensor, Value
@@ -151,7 +151,7 @@ def parameter(name: str, spec: Spec, init: Init = 0.0) -> Tensor:
     """A constant that the caller owns: an array of `spec`, first made by `init` (a function of a generator and a
     shape, an array or a number)."""
     recording = current()
-    return Tensor(recording, _first(recording, name, spec, init, ()))
+    return Tensor(recording, _first(recording, name, spec_of(spec, f"parameter '{name}'"), init, ()))
 
 
 def state(name: str, spec: Spec, init: Init = 0.0, *, steps: Dim | Sequence[Dim]) -> State:
@@ -162,6 +162,7 @@ def state(name: str, spec: Spec, init: Init = 0.0, *, steps: Dim | Sequence[Dim]
     """
     recording = current()
     names = dim_names(steps, f"state '{name}'")
+    spec = spec_of(spec, f"state '{name}'")
     if not names:
         raise ProgramError(f"the state '{name}' has no steps: give the dims that carry it, or make it a tp.parameter")
     carried_state = State(recording, name, spec, names, _first(recording, name, spec, init, names))

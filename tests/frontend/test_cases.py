@@ -152,7 +152,9 @@ def test_gaps_cycles_and_unreached_cases_are_errors() -> None:
         x[t < 3], x[t < 2] = a, a
         x[...] = a
 
-    assert "no case holds at t = " in error_of(scalar_program(gap))
+    text = error_of(scalar_program(gap))
+    assert "no case holds at t = " in text
+    assert text.count("test_cases.py:") == 2  # the lines of the two cases
     assert "t" in error_of(scalar_program(cycle))
     assert "case #1" in error_of(scalar_program(unreached))
 

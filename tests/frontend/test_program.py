@@ -273,3 +273,17 @@ def test_every_public_name_loads() -> None:
         assert getattr(tp, name) is not None
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = tp.nothing
+
+
+def test_specs_and_settings_that_are_none() -> None:
+    def program():
+        tp.input("x", (16, 64))
+
+    assert "input 'x': a spec is a dtype with a shape, as in tp.f32[16, 64], got (16, 64)" in error_of(program)
+
+    def scalar():
+        tp.output("y", tp.input("x", tp.f32) + 1)
+
+    assert record(scalar).run(x=np.float32(1))["y"] == 2
+    with pytest.raises(tp.ProgramError, match=r"the settings of 'forward' are given by name: batch=..., width=..."):
+        forward(16)
