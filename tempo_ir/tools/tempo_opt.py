@@ -143,6 +143,7 @@ class TempoOptMain(xDSLOptMain):
             return
         if diagnostic.severity == "error":
             self.failed = True
+        sys.stdout.flush()  # the two streams may end in one: keep their order
         print(self.sources.render(diagnostic), file=sys.stderr)
 
     @contextmanager
