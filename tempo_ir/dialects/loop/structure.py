@@ -142,8 +142,6 @@ class BufferOperation(LoopOperation, ABC):
 
     buffer = result_def(BufferType)
 
-    traits = traits_def(HasParent(ProgramOp))
-
     @property
     def buffer_type(self) -> BufferType:
         """The type of the buffer made."""
@@ -170,6 +168,8 @@ class NamedBufferOperation(BufferOperation, ABC):
     """A buffer that the caller knows by a key."""
 
     key = prop_def(StringAttr)
+
+    traits = traits_def(HasParent(ProgramOp))
 
     assembly_format = "$key attr-dict `:` type($buffer)"
 
@@ -205,8 +205,6 @@ class AllocOp(BufferOperation):
     name = "loop.alloc"
 
     assembly_format = "attr-dict `:` type($buffer)"
-
-    traits = traits_def()
 
     def __init__(self, type: BufferType):
         super().__init__(result_types=[type])

@@ -1,0 +1,249 @@
+"""How each memory of a program keeps its rows: which buffers it holds, and per dim full, growing, a ring or one slot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferDim, OutputOp, ProgramOp
+from tempo_ir.index.domain import Space
+from tempo_ir.index.expr import Const, Expr, Index, Slice, Sym, free_symbols
+from tempo_ir.index.isl import NotAffine
+from tempo_ir.lowering.storage.groups import Cells, Copy, Group, Member, merged
+from tempo_ir.lowering.storage.liveness import CellUse, Liveness, Question
+from tempo_ir.lowering.storage.uses import Use, copied_argument, program_uses
+from tempo_ir.passes.remarks import remark
+
+MOST_DIMS_PERMUTED = 3
+"""Up to so many dims all orders are tried in which a window of one is taken for given rows of the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A memory and how it keeps its rows: per dim of the group a `BufferDim`, None for a dim with one slot."""
+
+    group: Group
+    uses: tuple[CellUse, ...]
+    dims: tuple[BufferDim | None, ...]
+
+    @property
+    def stored(self) -> tuple[BufferDim, ...]:
+        """The dims that have more than a slot."""
+        return tuple(dim for dim in self.dims if dim is not None)
+
+    def index(self, cells: Index) -> Index:
+        """The entries of the dims that have more than a slot."""
+        return tuple(entry for entry, dim in zip(cells, self.dims, strict=True) if dim is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How many rows of each dim live at once: None where no number says."""
+
+    windows: tuple[int | None, ...]
+
+    @property
+    def unbounded(self) -> int:
+        """How many dims keep all rows."""
+        return sum(window is None for window in self.windows)
+
+    @property
+    def slots(self) -> int:
+        """Slots per row of the dims that keep all."""
+        return prod(window for window in self.windows if window is not None)
+
+
+@dataclass
+class Planner:
+    """Plans one program. `whole` keeps the buffers that are left as they are, by what is said of them."""
+
+    program: ProgramOp
+    liveness: Liveness
+    cells: Cells
+    groups: dict[SSAValue, Group] = field(default_factory=dict[SSAValue, Group])
+
+    @staticmethod
+    def of(program: ProgramOp) -> Planner:
+        """A planner of a program whose buffers keep every row."""
+        return Planner(program, Liveness(program.space), Cells(program_uses(program)))
+
+    @property
+    def space(self) -> Space:
+        """The dims and bounds of the program."""
+        return self.program.space
+
+    def plan(self) -> list[Planned]:
+        """The memories of the program that are not the caller's alone, in program order."""
+        for op in self.program.body.block.ops:
+            if isinstance(op, AllocOp | OutputOp) and self._is_planned(op):
+                self.groups[op.buffer] = Group.of(op)
+        for copy in sorted(self._copies(), key=lambda copy: self._has_output(copy)):
+            self._merge(copy)
+        return [planned for group in dict.fromkeys(self.groups.values()) for planned in self._planned(group)]
+
+    def _is_planned(self, op: AllocOp | OutputOp) -> bool:
+        """Whether a buffer is one that keeps every row, each written once."""
+        if op.buffer not in self.cells.uses or any(dim.storage != "full" for dim in op.buffer_type.dims):
+            return False
+        group = Group.of(op)
+        uses = self.cells.of(group) or ()
+        writes = [use for use in uses if use.use.writes]
+        try:
+            once = bool(writes) and self.liveness.written_once(writes)
+        except NotAffine:
+            once = False
+        if not once:
+            remark(op, "every row is kept: it is not proved that each is written once")
+        return once
+
+    # -- copies
+
+    def _copies(self) -> Iterator[Copy]:
+        for use in [use for uses in self.cells.uses.values() for use in uses if use.writes]:
+            argument = copied_argument(use)
+            if argument is None:
+                continue
+            assert isinstance(use.op, BodyOperation)
+            read = next(other for other in self._reads(use.op) if other.number == argument)
+            if read.buffer in self.groups and use.buffer in self.groups and not read.slices:
+                yield Copy(use.op, read, use)
+
+    def _reads(self, op: BodyOperation) -> Iterator[Use]:
+        for buffer in op.ins:
+            yield from (use for use in self.cells.uses[buffer] if use.op is op and not use.writes)
+
+    def _has_output(self, copy: Copy) -> bool:
+        return any(isinstance(use.buffer.owner, OutputOp) for use in (copy.read, copy.written))
+
+    def _merge(self, copy: Copy) -> None:
+        """Make one memory of both sides of a copy where that is right and needs no more room."""
+        source, target = self.groups[copy.read.buffer], self.groups[copy.written.buffer]
+        group = merged(copy, source, target)
+        refusal = "their rows do not lie side by side" if group is None else self._refusal(group, source, target)
+        if refusal is not None:
+            remark(copy.op, f"the copy stays: {refusal}")
+            return
+        assert group is not None
+        for buffer in group.members:
+            self.groups[buffer] = group
+
+    def _refusal(self, group: Group, source: Group, target: Group) -> str | None:
+        """Why a group should not be; None if it should."""
+        uses = self.cells.of(group)
+        if uses is None:
+            return "a slice would read rows that do not lie side by side"
+        if source is target:
+            return None
+        here = [[use for use in uses if use.use.writes and use.use.buffer in side.members] for side in (source, target)]
+        if any(not self.liveness.are_disjoint(left, right) for left in here[0] for right in here[1]):
+            return "a row of one memory would have two values"
+        shape = self._shape(group)
+        before = [self._shape(side) for side in (source, target)]
+        if shape is None:
+            return "the rows do not fit into the array of the caller"
+        if not _fits(shape, [side for side in before if side is not None]):
+            return "one memory would keep more rows than two"
+        return None
+
+    # -- shapes
+
+    def _shape(self, group: Group) -> _Shape | None:
+        """How many rows live at once; None where the caller's array has no room for them."""
+        uses = self.cells.of(group)
+        assert uses is not None
+        output = group.output
+        try:
+            if output is None:
+                return self._best_shape(Question(uses, len(group.dims)), len(group.dims))
+            return self._shape_in_output(group, output, uses)
+        except NotAffine:
+            return None if output is not None else _Shape((None,) * len(group.dims))
+
+    def _best_shape(self, question: Question, rank: int) -> _Shape:
+        first = _Shape(self.liveness.windows(question, range(rank)))
+        if sum(window != 1 for window in first.windows) <= 1 or rank > MOST_DIMS_PERMUTED:
+            return first
+        shapes = [_Shape(self.liveness.windows(question, order)) for order in permutations(range(rank))]
+        return min(shapes, key=lambda shape: (shape.unbounded, shape.slots))
+
+    def _shape_in_output(self, group: Group, output: Member, uses: Sequence[CellUse]) -> _Shape | None:
+        own = [position for position, cell in enumerate(output.cells) if free_symbols(cell) & set(output.dims)]
+        if tuple(output.cells[position] for position in own) != tuple(map(Sym, output.dims)):
+            return None
+        for position, dim in zip(own, output.op.buffer_type.dims, strict=True):
+            extent = self.space.bound(dim.name) if dim.extent is None else dim.extent
+            if not all(self.liveness.lies_within(use, position, extent) for use in uses if use.use.writes):
+                return None
+        others = [position for position in range(len(group.dims)) if position not in own]
+        question = Question(tuple(uses), len(group.dims), (_rows(output, self.space),))
+        windows = self.liveness.windows(question, [*own, *others])
+        if any(windows[position] != 1 or _is_sliced(uses, position) for position in others):
+            return None
+        return _Shape(tuple(None if position in own else 1 for position in range(len(group.dims))))
+
+    def _planned(self, group: Group) -> Iterator[Planned]:
+        uses, shape = self.cells.of(group), self._shape(group)
+        if uses is None or shape is None:
+            return
+        extents = group.extents(self.space)
+        dims = tuple(
+            self._dim(group, position, window, extents[position], uses)
+            for position, window in enumerate(shape.windows)
+        )
+        yield Planned(group, uses, dims)
+
+    def _dim(
+        self, group: Group, position: int, window: int | None, extent: Expr, uses: Sequence[CellUse]
+    ) -> BufferDim | None:
+        name = group.dims[position]
+        if window == 1 and not _is_sliced(uses, position):
+            return None
+        if window is not None and not (isinstance(extent, Const) and extent.value <= window):
+            return BufferDim(name, "ring", slots=window)
+        declared = dict(self.space.dims).get(name)
+        storage = "growing" if group.output is None and _grows(uses, position) else "full"
+        return BufferDim(name, storage, None if extent == declared else extent)
+
+
+def _fits(shape: _Shape, parts: Sequence[_Shape]) -> bool:
+    """Whether one memory needs no more room than several."""
+    most = max((part.unbounded for part in parts), default=0)
+    if shape.unbounded != most:
+        return shape.unbounded < most
+    return shape.slots <= sum(part.slots for part in parts if part.unbounded == most) or most > 0
+
+
+def _rows(output: Member, space: Space) -> Index:
+    """The cells of the array of the caller."""
+    bounds: Mapping[str, Expr] = {
+        dim.name: space.bound(dim.name) if dim.extent is None else dim.extent for dim in output.op.buffer_type.dims
+    }
+    return tuple(
+        Slice(Const(0), bounds[cell.name]) if isinstance(cell, Sym) and cell.name in bounds else cell
+        for cell in output.cells
+    )
+
+
+def _is_sliced(uses: Sequence[CellUse], position: int) -> bool:
+    """Whether an access has an axis for a dim, which it keeps if the dim has one slot."""
+    return any(isinstance(use.cells[position], Slice) for use in uses)
+
+
+def _grows(uses: Sequence[CellUse], position: int) -> bool:
+    """Whether rows are written upwards and some reader takes a prefix of them that varies: `0:t + 1`."""
+    for use in uses:
+        names = free_symbols(use.cells[position])
+        if use.use.writes and any(loop.down and loop.iterator in names for loop in use.frame.loops):
+            return False
+    return any(_is_prefix(use, position) for use in uses if not use.use.writes)
+
+
+def _is_prefix(use: CellUse, position: int) -> bool:
+    entry = use.cells[position]
+    if not isinstance(entry, Slice) or entry.start != Const(0) or entry.step != 1:
+        return False
+    return bool(free_symbols(entry.stop) & set(use.frame.iterators))

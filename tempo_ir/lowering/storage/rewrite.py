@@ -1,0 +1,205 @@
+"""Writes a storage plan into a loop program: buffers, the accesses of every operation, and copies that are no work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tempo_ir.dialects.loop import (
+    AccessOperation,
+    AllocOp,
+    BodyOperation,
+    BufferType,
+    ForOp,
+    IfOp,
+
+    ProgramOp,
+    YieldOp,
+)
+from tempo_ir.dialects.sdg.attributes import IndexAttr
+from tempo_ir.dialects.types import Extent, Tensor, shape_of, tensor
+from tempo_ir.index.domain import Domain, Space
+from tempo_ir.index.expr import Index, free_symbols, negate
+from tempo_ir.index.isl import upper_bound
+from tempo_ir.lowering.storage.liveness import Liveness, Question
+from tempo_ir.lowering.storage.plan import Planned
+from tempo_ir.lowering.storage.uses import Use
+
+
+@dataclass
+class Rewriter:
+    """Rewrites one program. `replaced` holds the operations that were made anew: the new one, and the one it was."""
+
+    program: ProgramOp
+    liveness: Liveness
+    replaced: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
+
+    def rewrite(self, plan: Sequence[Planned]) -> dict[SSAValue, SSAValue]:
+        """Give every memory of a plan its buffer; returns the buffer in which each buffer lies now."""
+        buffers: dict[SSAValue, SSAValue] = {}
+        accesses: dict[Operation, dict[tuple[bool, int], tuple[SSAValue, Index]]] = {}
+        for planned in plan:
+            buffer = self._buffer(planned)
+            buffers.update(dict.fromkeys(planned.group.members, buffer))
+            for use in planned.uses:
+                inner = accesses.setdefault(use.use.op, {})
+                inner[use.use.writes, use.use.number] = buffer, planned.index(use.cells)
+        for op, found in accesses.items():
+            _set_accesses(op, found)
+        for op, numbers in _results(plan).items():
+            self._drop_results(op, numbers)
+        for buffer, place in buffers.items():
+            if buffer is not place:
+                assert isinstance(buffer.owner, Operation)
+                _erase(buffer.owner)
+        return buffers
+
+    def _buffer(self, planned: Planned) -> SSAValue:
+        """The buffer of a memory: the caller's, or a new one where it is needed."""
+        output = planned.group.output
+        if output is not None:
+            return output.op.buffer
+        alloc = AllocOp(BufferType.of(planned.stored, self._row(planned)))
+        named = [buffer for buffer in planned.group.members if buffer.name_hint is not None]
+        first = next(iter(planned.group.members))
+        alloc.buffer.name_hint = named[0].name_hint if named else None
+        owner = (named[0] if named else first).owner
+        assert isinstance(owner, Operation)
+        alloc.location = owner.location
+        block = self._block(planned)
+        before = next((op for op in block.ops if not isinstance(op, AllocOp) and not _makes_buffer(op)), None)
+        if before is None:
+            block.add_op(alloc)
+        else:
+            block.insert_op_before(alloc, before)
+        return alloc.buffer
+
+    def _row(self, planned: Planned) -> Tensor:
+        """The room of a row: extents that name a dim whose rows share slots are the greatest."""
+        group = planned.group
+        shared = {name for name, dim in zip(group.dims, planned.dims, strict=True) if dim is None or dim.slots}
+        space = Space(tuple(zip(group.dims, group.extents(self.program.space), strict=True)), self.program.space.where)
+
+        def room(extent: Extent) -> Extent:
+            if isinstance(extent, int) or not free_symbols(extent) & shared:
+                return extent
+            return upper_bound(extent, space, Domain(group.dims))
+
+        return tensor(group.row.element_type, [room(extent) for extent in shape_of(group.row)])
+
+    def _block(self, planned: Planned) -> Block:
+        """The innermost block in which the memory lives: no row is read in another run of the block than it is written."""
+        question = Question(planned.uses, len(planned.group.dims))
+        common, private = question.common_loops, self.liveness.private_loops(question)
+        chains = [_blocks(use.use.op) for use in planned.uses]
+        if private < len(common):
+            chains.append(_blocks(common[private]))
+        depth = 0
+        while all(len(chain) > depth and chain[depth] is chains[0][depth] for chain in chains):
+            depth += 1
+        return chains[0][depth - 1]
+
+    def _drop_results(self, op: BodyOperation, numbers: Sequence[int]) -> None:
+        """Remove results of an operation, with what only they read; the operation itself if nothing is left."""
+        kept = [number for number in range(len(op.yielded)) if number not in numbers]
+        if not kept:
+            _remove(op)
+            return
+        values = [op.yielded[number] for number in kept]
+        writes = [op.writes[number] for number in kept]
+        block = op.body.block
+        last = block.last_op
+        assert last is not None
+        reads = op.reads
+        block.erase_op(last)
+        block.add_op(YieldOp(values))
+        needed = [number for number, argument in enumerate(block.args) if argument.first_use is not None]
+        for argument in [argument for argument in block.args if argument.first_use is None]:
+            block.erase_arg(argument)
+        op.body.detach_block(block)
+        smaller = type(op)([reads[number] for number in needed], writes, Region(block), op.point)
+        smaller.location = op.location
+        self.replaced[smaller] = op
+        parent = op.parent
+        assert parent is not None
+        parent.insert_op_before(smaller, op)
+        _erase(op)
+
+
+def _results(plan: Sequence[Planned]) -> dict[BodyOperation, list[int]]:
+    """The results of operations that are no work."""
+    found: dict[BodyOperation, list[int]] = {}
+    for planned in plan:
+        for copy in planned.group.copies:
+            op, number = copy.result
+            found.setdefault(op, []).append(number)
+    return found
+
+
+def _blocks(op: Operation) -> list[Block]:
+    """The blocks round an operation, outermost first, within its program."""
+    found: list[Block] = []
+    current: Operation | None = op
+    while current is not None and not isinstance(current, ProgramOp):
+        if current.parent is not None:
+            found.append(current.parent)
+        current = current.parent_op()
+    return found[::-1]
+
+
+def _makes_buffer(op: Operation) -> bool:
+    return any(isinstance(result.type, BufferType) for result in op.results)
+
+
+def _set_accesses(op: Operation, found: Mapping[tuple[bool, int], tuple[SSAValue, Index]]) -> None:
+    """Let an operation read and write the rows given, by whether it writes and the number."""
+    if isinstance(op, ForOp):
+        buffer, index = found[False, 0]
+        op.operands = [buffer]
+        op.done_index = IndexAttr(index)
+        return
+    assert isinstance(op, AccessOperation)
+    ins = [found.get((False, number), (read.buffer, read.index)) for number, read in enumerate(op.reads)]
+    outs = [found.get((True, number), (write.buffer, write.index)) for number, write in enumerate(op.writes)]
+    op.operands = [buffer for buffer, _ in (*ins, *outs)]
+    op.in_indices = ArrayAttr([IndexAttr(index) for _, index in ins])
+    op.out_indices = ArrayAttr([IndexAttr(index) for _, index in outs])
+
+
+def _remove(op: Operation) -> None:
+    """Remove an operation, and the guards and loops round it that do nothing without it."""
+    parent = op.parent_op()
+    _erase(op)
+    if isinstance(parent, ForOp) and parent.body.block.is_empty:
+        _remove(parent)
+    elif isinstance(parent, IfOp):
+        _tidy(parent)
+
+
+def _tidy(guard: IfOp) -> None:
+    """Remove a part of a guard that does nothing."""
+    then = not guard.then.block.is_empty
+    otherwise = guard.otherwise is not None and not guard.otherwise.block.is_empty
+    if not then and not otherwise:
+        _remove(guard)
+        return
+    if then and (otherwise or guard.otherwise is None):
+        return
+    region = guard.then if then else guard.otherwise
+    assert region is not None and guard.parent is not None
+    block = region.block
+    region.detach_block(block)
+    smaller = IfOp(guard.condition if then else negate(guard.condition), Region(block))
+    smaller.location = guard.location
+    guard.parent.insert_op_before(smaller, guard)
+    _erase(guard)
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()
+
+
