@@ -15,7 +15,7 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, Region
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from tempo_ir.dialects.sdg import GradOp, HostOp, InputOp, OutputOp, ParameterOp, ProgramOp
 from tempo_ir.frontend.arguments import Arguments, Result
@@ -81,13 +81,20 @@ class Program:
         return Result.of(self, checked, values)
 
     def expanded(self) -> ProgramOp:
-        """The program with its gradients expanded: the op itself if it has none."""
+        """The program with its gradients expanded: the op itself if it has none.
+
+        Raises ProgramError for a gradient that does not exist.
+        """
         if not any(isinstance(op, GradOp) for op in self.op.body.block.ops):
             return self.op
         from tempo_ir.passes.sdg_autodiff import SdgAutodiffPass
 
         module = self.module.clone()
-        SdgAutodiffPass().apply(Context(), module)
+        try:
+            SdgAutodiffPass().apply(Context(), module)
+        except PassFailedException as error:
+            culprit: Operation = getattr(error, "op", self.op)
+            raise ProgramError(str(error), place_of(culprit.location)) from None
         (op,) = module.body.block.ops
         assert isinstance(op, ProgramOp)
         return op

@@ -149,3 +149,28 @@ def test_errors_of_checkpoints(tiny: Path, tmp_path) -> None:
         llm.Llama.from_pretrained(tiny, layers=5)
 
     assert "the model has 2 layers, 5 are asked for" in error_of(program)
+
+
+def test_a_single_sequence_needs_no_batch_axis(tiny: Path) -> None:
+    def attend(layer, x, t):
+        q = llm.rope(layer.q(x).reshape(layer.kv_heads, layer.group, layer.width), t) * layer.width**-0.5
+        k = llm.rope(layer.k(x).reshape(layer.kv_heads, layer.width), t)
+        v = layer.v(x).reshape(layer.kv_heads, layer.width)
+        score = tp.einsum("hgd,nhd->hgn", q, k[0 : t + 1])
+        return layer.o(tp.einsum("hgn,nhd->hgd", tp.softmax(score), v[0 : t + 1]).reshape(-1))
+
+    def program():
+        net = llm.Llama.from_pretrained(tiny)
+        t, T = tp.dim("t")
+        p, P = tp.dim("p", at_most=T)
+        prompt, token = tp.input("prompt", tp.i64[()], over=p), tp.tensor("token", tp.i64[()], over=t)
+        x = net.embed(token)
+        for layer in net.layers:
+            x = x + attend(layer, layer.norm_in(x), t)
+            x = x + layer.mlp(layer.norm_post(x))
+        token[t < P] = prompt[t]
+        token[t + 1] = tp.argmax(net.head(net.norm(x)))
+        tp.output("token", token)
+
+    prompt = np.array([1, 17, 5])
+    np.testing.assert_array_equal(run(program, prompt=prompt, T=9)["token"], decode(tiny, prompt[:, None], 9)[:, 0])
