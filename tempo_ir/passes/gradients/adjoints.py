@@ -27,34 +27,44 @@ class Adjoint:
     mask: Access | None = None
 
 
-def combined(build: GraphBuilder, space: Space, domain: Domain, terms: Sequence[Contribution]) -> Adjoint:
+def combined(
+    build: GraphBuilder, space: Space, domain: Domain, terms: Sequence[Contribution], *, everywhere: bool = False
+) -> Adjoint:
     """The sum of one term or more of the adjoint of a value over `domain`.
 
-    Where each term has a condition, the adjoint exists at the points of their union only. Before: terms `%a[t + 1]`
-    where `t < T - 1`, and `%b[t]` everywhere; after: `%b[t] + merge {t < T - 1 : %a[t + 1], t >= T - 1 : 0}`.
+    Where each term has conditions, the adjoint exists at the points of their union only, unless it is wanted
+    `everywhere`. Before: terms `%a[t + 1]` where `t < T - 1`, and `%b[t]` always; after:
+    `%b[t] + merge {t < T - 1 : %a[t + 1], t >= T - 1 : 0}`.
     """
-    points, wheres = _support(space, domain, [term.where for term in terms])
+    points = domain if everywhere else _support(space, domain, [term.where for term in terms])
     build = build.at(points)
     total: Access | None = None
-    for term, where in zip(terms, wheres, strict=True):
-        access = term.access if where == TRUE else guarded(build, where, term.access)
+    for term in terms:
+        access = _by_cases(build, space, term)
         total = access if total is None else build.add(total, access)
     masks = {term.mask for term in terms}
     assert total is not None
     return Adjoint(total, points, masks.pop() if len(masks) == 1 else None)
 
 
-def _support(space: Space, domain: Domain, wheres: Sequence[Cond]) -> tuple[Domain, list[Cond]]:
-    """The points where some condition holds, and each condition as it stands there, `TRUE` where it always holds."""
-    if all(where == TRUE for where in wheres):
-        return domain, list(wheres)
+def _support(space: Space, domain: Domain, wheres: Sequence[Cond]) -> Domain:
+    """The points where some condition holds."""
+    if TRUE in wheres:
+        return domain
+    return normal_form(Domain(domain.dims, domain.ranges, conj(domain.where, disj(*wheres))), space)
+
+
+def _by_cases(build: GraphBuilder, space: Space, term: Contribution) -> Access:
+    """A term at every point of the domain of `build`: one case alone where it always holds, else a merge with zeros."""
     from tempo_ir.index import isl
 
-    points = domain
-    if TRUE not in wheres:
-        some = Domain(domain.dims, domain.ranges, conj(domain.where, disj(*wheres)))
-        points = normal_form(some, space)
-    return points, [TRUE if isl.prove(where, space, points) else where for where in wheres]
+    cases = list(term.cases)
+    if len(cases) == 1 and isl.prove(cases[0][0], space, build.domain):
+        return cases[0][1]
+    rest = negate(cases[0][0]) if len(cases) == 1 else TRUE
+    if not isl.prove(term.where, space, build.domain):
+        cases.append((rest, zeros_like(build, cases[0][1])))
+    return build.insert(MergeOp(*cases, domain=build.domain))
 
 
 def normal_form(domain: Domain, space: Space) -> Domain:

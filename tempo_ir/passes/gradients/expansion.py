@@ -15,7 +15,7 @@ from tempo_ir.passes.building import GraphBuilder
 from tempo_ir.passes.gradients import rules_elementwise, rules_reduction, rules_shape
 from tempo_ir.passes.gradients.activity import Problem
 from tempo_ir.passes.gradients.adjoints import Adjoint, combined, completed
-from tempo_ir.passes.gradients.inverse_reads import Contribution, contributions
+from tempo_ir.passes.gradients.inverse_reads import Contribution, contribution
 from tempo_ir.passes.gradients.step import Rule, Sent, Step
 from tempo_ir.passes.utilities import erase, refuse
 
@@ -38,7 +38,7 @@ class Expansion:
     def run(self) -> None:
         """Fill `adjoints`; a value that the loss reaches through steps alone (floor, sign) gets none."""
         loss = self.problem.loss
-        self._add(loss, Contribution(TRUE, self.build.number(1.0, element(loss.type))))
+        self._add(loss, Contribution(((TRUE, self.build.number(1.0, element(loss.type))),)))
         for component in self.problem.components():
             if self.problem.is_recurrent(component):
                 self._recurrence(component)
@@ -73,7 +73,7 @@ class Expansion:
             zero = Access(build.number(0.0, element(value.type)).value)
             adjoint = Adjoint(zero, domain)
         access = completed(build, self.space, adjoint, value.type, domain)
-        pending = [term.access for terms in self.terms.values() for term in terms]
+        pending = [access for terms in self.terms.values() for term in terms for _, access in term.cases]
         pending += [known.access for known in self.adjoints.values()]
         access = read_for_all(stand_in, access, build.at(domain), [a for a in pending if a.value is stand_in.result])
         self._forget(stand_in, access)
@@ -83,7 +83,10 @@ class Expansion:
     def _forget(self, stand_in: InputOp, access: Access) -> None:
         """Read the adjoint itself wherever a term or an adjoint, not yet built into an op, reads its stand-in."""
         for terms in self.terms.values():
-            terms[:] = [replace(term, access=through(stand_in, access, term.access)) for term in terms]
+            terms[:] = [
+                replace(term, cases=tuple((cond, through(stand_in, access, read)) for cond, read in term.cases))
+                for term in terms
+            ]
         for value, adjoint in self.adjoints.items():
             self.adjoints[value] = replace(adjoint, access=through(stand_in, access, adjoint.access))
 
@@ -97,7 +100,8 @@ class Expansion:
         terms = self.terms.get(value)
         if not terms:
             return None
-        adjoint = combined(self._builder(value), self.space, domain_of(value), terms)
+        ends_here = value in self.problem.leaves or not isinstance(value.owner, AccessOp)
+        adjoint = combined(self._builder(value), self.space, domain_of(value), terms, everywhere=ends_here)
         _name(adjoint.access, value)
         return adjoint
 
@@ -142,7 +146,8 @@ class Expansion:
         if sent.operand not in range(len(op.operands)) or op.operands[sent.operand] not in self.problem.active:
             return
         read = op.accesses[sent.operand]
-        for term in contributions(op, build, self.space, read, sent.gradient, sent.mask):
+        term = contribution(op, build, self.space, read, sent.gradient, sent.mask)
+        if term is not None:
             self._add(read.value, term)
 
     def _add(self, value: SSAValue, term: Contribution) -> None:

@@ -29,6 +29,7 @@ from tempo_ir.index import (
     compare,
     compose,
     conj,
+    disj,
     free_symbols,
     index_text,
     maximum,
@@ -41,20 +42,25 @@ from tempo_ir.passes.utilities import refuse
 
 @dataclass(frozen=True)
 class Contribution:
-    """A term of an adjoint: `access`, over the dims of the value, at the points where `where` holds.
+    """What one read adds to an adjoint, by cases over the dims of the value read: nothing where none holds.
 
-    The shape broadcasts to that of the value. `mask`, if any, says where the term can differ from zero.
+    Conditions exclude each other. The shapes broadcast to that of the value. `mask`, if any, says where the term can
+    differ from zero.
     """
 
-    where: Cond
-    access: Access
+    cases: tuple[tuple[Cond, Access], ...]
     mask: Access | None = None
 
+    @property
+    def where(self) -> Cond:
+        """Where the read adds anything."""
+        return disj(*(cond for cond, _ in self.cases))
 
-def contributions(
+
+def contribution(
     reader: Operation, build: GraphBuilder, space: Space, read: Access, gradient: Access, mask: Access | None = None
-) -> list[Contribution]:
-    """What a read by `reader`, at every point of `build.domain`, contributes to the adjoint of the value read.
+) -> Contribution | None:
+    """What a read by `reader`, at every point of `build.domain`, adds to the adjoint of the value read, if anything.
 
     `gradient` is the gradient of what is read, over the dims of `build.domain`; its shape broadcasts to that of the
     read. Raises PassFailedException where the readers of a point are no ranges.
@@ -62,15 +68,15 @@ def contributions(
     producer = domain_of(read.value)
     pieces = _inverse(reader, space, build.domain, read, producer)
     if not pieces:
-        return []
+        return None
     ragged = frozenset[str]().union(*(_sliced(build.domain, box) for _, box in pieces))
     readers = _Readers(build, space, read, gradient, ragged).settled()
-    found: list[Contribution] = []
+    cases: list[tuple[Cond, Access]] = []
     for guard, box in pieces:
         points = Domain(producer.dims, producer.ranges, conj(producer.where, guard))
-        kept = mask if read.index == box == tuple(Sym(dim) for dim in producer.dims) else None
-        found.append(Contribution(guard, readers.term(build.at(points), box), kept))
-    return found
+        cases.append((guard, readers.term(build.at(points), box)))
+    kept = read.index == pieces[0][1] == tuple(Sym(dim) for dim in producer.dims)
+    return Contribution(tuple(cases), mask if kept else None)
 
 
 def _inverse(

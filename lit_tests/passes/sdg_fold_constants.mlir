@@ -1,0 +1,30 @@
+// What depends on constants alone is computed; large, infinite or failing results are left to the run.
+// RUN: tempo-opt %s --pass-pipeline='sdg-fold-constants{limit=4},sdg-dce' | filecheck %s
+
+sdg.program @folded dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %two = sdg.constant 2.0 : tensor<4xf32>
+  %three = sdg.constant 3.0 : tensor<f32>
+  %six = sdg.mul %two, %three in (t) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %list = sdg.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %sums = sdg.cumsum %list axis 0 in (t) : (tensor<4xf32>) -> tensor<4xf32>
+  %table = sdg.contract "a,b->ab" %list, %list : (tensor<4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  %row = sdg.slice %table take [t mod 4, 0:4] in (t) : (tensor<4x4xf32>) -> tensor<4xf32>
+  %a = sdg.mul %x[t], %six[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %b = sdg.add %a[t], %sums[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %y = sdg.add %b[t], %row[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "y" %y[t] in (t) : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @folded dims(t: T) {
+// CHECK-NEXT:    %x = sdg.input "x" in (t) : tensor<4xf32>
+// CHECK-NEXT:    %six = sdg.constant 6.0 : tensor<4xf32>
+// CHECK-NEXT:    %list = sdg.constant dense<[1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00]> : tensor<4xf32>
+// CHECK-NEXT:    %sums = sdg.constant dense<[1.000000e+00, 3.000000e+00, 6.000000e+00, 1.000000e+01]> : tensor<4xf32>
+// CHECK-NEXT:    %table = sdg.contract "a,b->ab" %list, %list : (tensor<4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+// CHECK-NEXT:    %row = sdg.slice %table take [t mod 4, 0:4] in (t) : (tensor<4x4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:    %a = sdg.mul %x[t], %six in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:    %b = sdg.add %a[t], %sums in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:    %y = sdg.add %b[t], %row[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:    sdg.output "y" %y[t] in (t) : tensor<4xf32>
+// CHECK-NEXT:  }

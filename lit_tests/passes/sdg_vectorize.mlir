@@ -1,0 +1,41 @@
+// A dim along which nothing recurs becomes an axis of what is connected to a contraction.
+// RUN: tempo-opt %s --split-input-file -p sdg-vectorize | filecheck %s
+
+sdg.program @projection dims(b: B, t: T) {
+  %x = sdg.input "x" in (b, t) : tensor<4xf32>
+  %w = sdg.input "w" : tensor<4x4xf32>
+  %zero = sdg.constant 0.0 : tensor<4xf32>
+  %p = sdg.contract "a,ac->c" %x[b, t], %w in (b, t) : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4xf32>
+  %s = sdg.merge {t = 0 : %zero, t > 0 : %h[b, t - 1]} in (b, t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %h = sdg.add %s[b, t], %p[b, t] in (b, t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %y = sdg.sum %h[0:B, t] axes [0] in (t) : (tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "y" %y[t] in (t) : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @projection dims(b: B, t: T) {
+// CHECK-NEXT:    %x = sdg.input "x" in (b, t) : tensor<4xf32>
+// CHECK-NEXT:    %w = sdg.input "w" : tensor<4x4xf32>
+// CHECK-NEXT:    %zero = sdg.constant 0.0 : tensor<4xf32>
+// CHECK-NEXT:    %p = sdg.contract "bta,ac->btc" %x[0:B, 0:T], %w : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<?x?x4xf32, #sdg.size<B, T>>
+// CHECK-NEXT:    %0 = sdg.broadcast %zero : (tensor<4xf32>) -> tensor<?x4xf32, #sdg.size<B>>
+// CHECK-NEXT:    %s = sdg.merge {t = 0 : %0, t > 0 : %h[t - 1]} in (t) : (tensor<?x4xf32, #sdg.size<B>>, tensor<?x4xf32, #sdg.size<B>>) -> tensor<?x4xf32, #sdg.size<B>>
+// CHECK-NEXT:    %1 = sdg.slice %p take [0:B, t, 0:4] in (t) : (tensor<?x?x4xf32, #sdg.size<B, T>>) -> tensor<?x4xf32, #sdg.size<B>>
+// CHECK-NEXT:    %h = sdg.add %s[t], %1[t] in (t) : (tensor<?x4xf32, #sdg.size<B>>, tensor<?x4xf32, #sdg.size<B>>) -> tensor<?x4xf32, #sdg.size<B>>
+// CHECK-NEXT:    %y = sdg.sum %h[t] axes [0] in (t) : (tensor<?x4xf32, #sdg.size<B>>) -> tensor<4xf32>
+// CHECK-NEXT:    sdg.output "y" %y[t] in (t) : tensor<4xf32>
+// CHECK-NEXT:  }
+
+// -----
+
+// no contraction gains by it
+sdg.program @chain dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %y = sdg.exp %x[t] in (t) : (tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "y" %y[t] in (t) : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @chain dims(t: T) {
+// CHECK-NEXT:    %x = sdg.input "x" in (t) : tensor<4xf32>
+// CHECK-NEXT:    %y = sdg.exp %x[t] in (t) : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:    sdg.output "y" %y[t] in (t) : tensor<4xf32>
+// CHECK-NEXT:  }
