@@ -73,7 +73,7 @@ class Call:
     def over(program: loop.ProgramOp, buffers: Sequence[Buffer], flat: dict[SSAValue, Array], request: Request) -> Call:
         """A call whose memory is laid out already."""
         layouts = {buffer.value: buffer.layout for buffer in buffers}
-        return Call(program, request, flat, {}, Rows(flat, layouts, request.seed, request.start))
+        return Call(program, request, flat, {}, Rows(flat, layouts, request.seed, request.start, request.bounds))
 
     def make_objects(self) -> None:
         """Make the host objects, anew for each call."""

@@ -1,67 +1,163 @@
 """Rows of buffers as numpy arrays, for what Python runs within a compiled program: host calls, leaves without a tile
-form."""
+form.
+
+What an access means is worked out once per call: a program calls its environment thousands of times.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from tempo_ir.dialects import loop, sdg
-from tempo_ir.dialects.types import element
-from tempo_ir.index import evaluate
+from tempo_ir.dialects.types import element, shape_of
+from tempo_ir.index import Const, Expr, Sym, evaluate, free_symbols, substitute
+from tempo_ir.index.rules import terms
+from tempo_ir.lowering.kernels.layout import Array as Place
 from tempo_ir.lowering.kernels.layout import Axis, Layout, array_of
 from tempo_ir.reference import operations
 from tempo_ir.reference.calls import call_host, frozen
-from tempo_ir.reference.dtypes import Array, numpy_dtype
+from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.reference.errors import ExecutionError
 
 Symbols = Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """An index expression for given bounds: `constant + sum of factor * iterator`, or where it is no sum the whole."""
+
+    constant: int
+    factors: tuple[tuple[str, int], ...]
+    other: Expr | None = None
+
+    @staticmethod
+    def of(expression: Expr, bounds: Symbols) -> _Linear:
+        """The expression with numbers for the bounds."""
+        left = substitute(expression, {name: Const(value) for name, value in bounds.items()})
+        polynomial = dict(terms(left))
+        constant = polynomial.pop((), 0)
+        factors: list[tuple[str, int]] = []
+        for monomial, factor in polynomial.items():
+            if len(monomial) != 1 or not isinstance(monomial[0], Sym):
+                return _Linear(0, (), left)
+            factors.append((monomial[0].name, factor))
+        return _Linear(constant, tuple(factors))
+
+    def at(self, symbols: Symbols) -> int:
+        """The value."""
+        if self.other is not None:
+            return evaluate(self.other, symbols)
+        return self.constant + sum(factor * symbols[name] for name, factor in self.factors)
+
+
+class _Accessed:
+    """An access in a call: the elements of one buffer at given iterators."""
+
+    def __init__(self, access: loop.BufferAccess, flat: Array, place: Place, bounds: Symbols):
+        self.type = access.type
+        self.dtype: DType = numpy_dtype(element(access.type))
+        self._flat = flat
+        self._axes = place.axes
+        self._offset = _Linear.of(place.offset, bounds)
+        self._wraps = any(axis.wrap is not None for axis in place.axes)
+        varying = {symbol for axis in place.axes for symbol in free_symbols(axis.stride)}
+        varying.update(
+            s for extent in shape_of(access.type) if not isinstance(extent, int) for s in free_symbols(extent)
+        )
+        self._fixed = self._extents(bounds) if varying <= set(bounds) else None
+
+    def _extents(self, symbols: Symbols) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        shape = operations.concrete_shape(self.type, symbols)
+        return shape, tuple(evaluate(axis.stride, symbols) * self._flat.itemsize for axis in self._axes)
+
+    def shape(self, symbols: Symbols) -> tuple[int, ...]:
+        """The extents."""
+        return (self._extents(symbols) if self._fixed is None else self._fixed)[0]
+
+    def view(self, symbols: Symbols) -> Array:
+        """The elements where they lie; a window that wraps round a ring is a copy."""
+        shape, strides = self._extents(symbols) if self._fixed is None else self._fixed
+        if 0 in shape:
+            return np.zeros(shape, self._flat.dtype)
+        offset = self._offset.at(symbols)
+        if self._wraps:
+            return self._flat[offset + self._positions(shape, symbols)]
+        return np.ndarray(shape, self._flat.dtype, self._flat.data, offset * self._flat.itemsize, strides)
+
+    def write(self, value: Array, symbols: Symbols) -> None:
+        """Write the elements."""
+        if value.size == 0:
+            return
+        if self._wraps:
+            self._flat[self._offset.at(symbols) + self._positions(value.shape, symbols)] = value
+            return
+        self.view(symbols)[...] = value
+
+    def _positions(self, shape: Sequence[int], symbols: Symbols) -> Array:
+        """Where the elements of a window stand, counted from the first one's row 0."""
+        total = np.zeros((), np.int64)
+        for number, (axis, extent) in enumerate(zip(self._axes, shape, strict=True)):
+            place = _slots(axis, extent, symbols) * evaluate(axis.stride, symbols)
+            total = total + place.reshape([-1 if other == number else 1 for other in range(len(shape))])
+        return total
+
+
+def _slots(axis: Axis, extent: int, symbols: Symbols) -> Array:
+    """The places along an axis, round the ring where it is one."""
+    places = np.arange(extent)
+    if axis.wrap is None:
+        return places
+    return (places + evaluate(axis.wrap[0], symbols)) % axis.wrap[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _HostCall:
+    """What all calls of a host op have in common: object and method, what is read and written."""
+
+    callee: tuple[str, str]
+    reads: tuple[_Accessed, ...]
+    writes: tuple[_Accessed, ...]
+
+
 class Rows:
     """The memory of a call: each buffer as a flat array, read and written by accesses."""
 
-    def __init__(self, arrays: Mapping[SSAValue, Array], layouts: Mapping[SSAValue, Layout], seed: int, start: Symbols):
+    def __init__(
+        self,
+        arrays: Mapping[SSAValue, Array],
+        layouts: Mapping[SSAValue, Layout],
+        seed: int,
+        start: Symbols,
+        bounds: Symbols,
+    ):
         self.arrays = arrays
         self.layouts = layouts
         self.seed = seed
         self.start = start
+        self.bounds = bounds
+        self._accessed = cache(self._access)
+        self._called = cache(self._host_call)
+
+    def _access(self, access: loop.BufferAccess) -> _Accessed:
+        place = array_of(access, self.layouts[access.buffer])
+        return _Accessed(access, self.arrays[access.buffer], place, self.bounds)
+
+    def _host_call(self, op: loop.HostOp) -> _HostCall:
+        reads, writes = (tuple(map(self._accessed, accesses)) for accesses in (op.reads, op.writes))
+        return _HostCall((op.method.root_reference.data, op.method.nested_references.data[0].data), reads, writes)
 
     def view(self, access: loop.BufferAccess, symbols: Symbols) -> Array:
         """The accessed elements where they lie; a window that wraps round a ring is a copy."""
-        flat = self.arrays[access.buffer]
-        array = array_of(access, self.layouts[access.buffer])
-        shape = operations.concrete_shape(access.type, symbols)
-        offset = evaluate(array.offset, symbols)
-        if 0 in shape:
-            return np.zeros(shape, flat.dtype)
-        if all(axis.wrap is None for axis in array.axes):
-            strides = [evaluate(axis.stride, symbols) * flat.dtype.itemsize for axis in array.axes]
-            return np.lib.stride_tricks.as_strided(flat[offset:], shape, strides)
-        return flat[offset + self._positions(array.axes, shape, symbols)]
-
-    def _positions(self, axes: Sequence[Axis], shape: Sequence[int], symbols: Symbols) -> Array:
-        total = np.zeros((), np.int64)
-        for number, (axis, extent) in enumerate(zip(axes, shape, strict=True)):
-            place = np.arange(extent)
-            if axis.wrap is not None:
-                place = (place + evaluate(axis.wrap[0], symbols)) % axis.wrap[1]
-            place = place * evaluate(axis.stride, symbols)
-            total = total + place.reshape([-1 if other == number else 1 for other in range(len(shape))])
-        return total
+        return self._accessed(access).view(symbols)
 
     def write(self, access: loop.BufferAccess, value: Array, symbols: Symbols) -> None:
         """Write the accessed elements."""
-        flat = self.arrays[access.buffer]
-        array = array_of(access, self.layouts[access.buffer])
-        if value.size == 0:
-            return
-        if any(axis.wrap is not None for axis in array.axes):
-            flat[evaluate(array.offset, symbols) + self._positions(array.axes, value.shape, symbols)] = value
-            return
-        self.view(access, symbols)[...] = value
+        self._accessed(access).write(value, symbols)
 
     def run_body(self, op: loop.BodyOperation, symbols: Symbols) -> None:
         """A leaf or a kernel, op by op in numpy."""
@@ -80,14 +176,12 @@ class Rows:
 
     def run_host(self, op: loop.HostOp, host: object, symbols: Symbols) -> None:
         """A call of a method of a host object."""
-        inputs = [frozen(self.view(access, symbols)) for access in op.reads]
-        expected = [
-            (numpy_dtype(element(access.type)), operations.concrete_shape(access.type, symbols)) for access in op.writes
-        ]
-        callee = (op.method.root_reference.data, op.method.nested_references.data[0].data)
-        results = call_host(host, callee, inputs, expected, op, point_of(op, symbols))
-        for access, result in zip(op.writes, results, strict=True):
-            self.write(access, result, symbols)
+        called = self._called(op)
+        inputs = [frozen(access.view(symbols)) for access in called.reads]
+        expected = [(access.dtype, access.shape(symbols)) for access in called.writes]
+        results = call_host(host, called.callee, inputs, expected, op, point_of(op, symbols))
+        for access, result in zip(called.writes, results, strict=True):
+            access.write(result, symbols)
 
     def failure(self, op: loop.CheckOp, symbols: Symbols) -> ExecutionError:
         """The run-time error whose number a kernel has left."""
