@@ -1,8 +1,7 @@
 """Where the buffers of a call lie: sizes and places for concrete bounds, and the arrays themselves.
 
-What the caller gave is used where it lies; outputs are made anew; everything else is placed in one arena. A buffer is
-live from the first to the last operation at the top of the program that uses it; buffers that are not live together
-share memory (first fit, greatest first).
+What the caller gave is used where it lies; outputs are made anew; everything else is placed in one arena. Buffers that
+are not live together (`lowering.storage.intervals`) share memory: first fit, greatest first.
 """
 
 from __future__ import annotations
@@ -11,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from tempo_ir.dialects import loop
 from tempo_ir.dialects.types import Shape, shape_of
 from tempo_ir.index import Space, evaluate
 from tempo_ir.lowering.kernels.layout import Layout
+from tempo_ir.lowering.storage.intervals import Interval, buffer_intervals
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 
 ALIGNMENT = 64
@@ -58,8 +58,7 @@ class Buffer:
     dtype: DType
     owner: str
     key: str
-    first: int
-    last: int
+    live: Interval
     zeroed: bool
 
     def bytes(self, bounds: Mapping[str, int]) -> int:
@@ -85,32 +84,20 @@ class Placement:
 
 def program_buffers(program: loop.ProgramOp) -> tuple[Buffer, ...]:
     """The buffers of a program, in order."""
+    live = buffer_intervals(program)
     return tuple(
-        _buffer(op, program.space, *_live(op, program))
+        _buffer(op, program.space, live[op.buffer])
         for op in program.body.walk()
         if isinstance(op, loop.BufferOperation)
     )
 
 
-def _buffer(op: loop.BufferOperation, space: Space, first: int, last: int) -> Buffer:
+def _buffer(op: loop.BufferOperation, space: Space, live: Interval) -> Buffer:
     layout = Layout.of(op.buffer_type, space)
     owner = "" if isinstance(op, loop.AllocOp) else op.name.partition(".")[2]
     key = op.key.data if isinstance(op, loop.NamedBufferOperation) else ""
     zeroed = any(isinstance(use.operation, loop.CheckOp) for use in op.buffer.uses)
-    return Buffer(op.buffer, layout, numpy_dtype(layout.element), owner, key, first, last, zeroed)
-
-
-def _live(op: loop.BufferOperation, program: loop.ProgramOp) -> tuple[int, int]:
-    """The first and the last operation at the top of the program that use a buffer."""
-    order = {top: number for number, top in enumerate(program.body.block.ops)}
-    used = [order[_top(use.operation, program)] for use in op.buffer.uses]
-    return min(used, default=0), max(used, default=0)
-
-
-def _top(op: Operation, program: loop.ProgramOp) -> Operation:
-    while (parent := op.parent_op()) is not None and parent is not program:
-        op = parent
-    return op
+    return Buffer(op.buffer, layout, numpy_dtype(layout.element), owner, key, live, zeroed)
 
 
 def place(buffers: Sequence[Buffer], bounds: Mapping[str, int]) -> Placement:
@@ -122,7 +109,7 @@ def place(buffers: Sequence[Buffer], bounds: Mapping[str, int]) -> Placement:
         busy = sorted(
             (offset, offset + sizes[other])
             for other, offset in offsets.items()
-            if buffers[other].first <= buffers[number].last and buffers[number].first <= buffers[other].last
+            if buffers[other].live.meets(buffers[number].live)
         )
         offsets[number] = _lowest(busy, sizes[number])
     total = max((offset + sizes[number] for number, offset in offsets.items()), default=0)
