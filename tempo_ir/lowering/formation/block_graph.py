@@ -1,0 +1,135 @@
+"""The operations of one block of a loop program, the order that their buffers force, and groups that run as one."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from tempo_ir.dialects.loop import AccessOperation, BufferOperation, HostOp
+
+HOST = "host"
+"""Host calls stand in one order, as if all of them wrote one place."""
+
+Place = SSAValue | str
+
+
+class BlockGraph:
+    """Items are the operations of a block, numbered in program order; a group is a set of items that run as one.
+
+    Two items keep their order if one writes a buffer that the other reads or writes. Groups start as single items;
+    `joins` asks whether two of them may become one, `join` makes them one, and `order` lists the groups so that every
+    dependence holds.
+    """
+
+    def __init__(self, block: Block):
+        self.items = [op for op in block.ops if not isinstance(op, BufferOperation)]
+        self.number = {op: number for number, op in enumerate(self.items)}
+        self.successors: list[set[int]] = [set() for _ in self.items]
+        self.predecessors: list[set[int]] = [set() for _ in self.items]
+        self.group_of = list(range(len(self.items)))
+        self.members: dict[int, list[int]] = {number: [number] for number in self.group_of}
+        self._connect()
+
+    def _connect(self) -> None:
+        writer: dict[Place, int] = {}
+        readers: dict[Place, list[int]] = defaultdict(list)
+        for number, op in enumerate(self.items):
+            reads, writes = places(op)
+            for place in reads - writes:
+                if place in writer:
+                    self.depend(writer[place], number)
+                readers[place].append(number)
+            for place in writes:
+                if place in writer:
+                    self.depend(writer[place], number)
+                for reader in readers.pop(place, []):
+                    self.depend(reader, number)
+                writer[place] = number
+
+    def depend(self, first: int, second: int) -> None:
+        """`second` must run after `first`."""
+        if first != second:
+            self.successors[first].add(second)
+            self.predecessors[second].add(first)
+
+    def group(self, op: Operation) -> int:
+        """The group that an operation of the block belongs to."""
+        return self.group_of[self.number[op]]
+
+    def joins(self, first: int, second: int) -> bool:
+        """Whether two groups may become one: nothing else would have to run between them."""
+        return not self._passes_outside(first, second) and not self._passes_outside(second, first)
+
+    def reaches(self, start: int, items: Iterable[int]) -> bool:
+        """Whether something in the groups of `items` must run after the group `start`."""
+        return self._reaches(self._after(start), {self.group_of[item] for item in items}, {start})
+
+    def _passes_outside(self, start: int, end: int) -> bool:
+        """Whether a chain of dependences leads from one group to the other through a third."""
+        return self._reaches(self._after(start) - {end}, {end}, {start})
+
+    def _after(self, group: int) -> set[int]:
+        found = {self.group_of[item] for member in self.members[group] for item in self.successors[member]}
+        return found - {group}
+
+    def _reaches(self, waiting: set[int], targets: set[int], seen: set[int]) -> bool:
+        seen = seen | waiting
+        while waiting:
+            group = waiting.pop()
+            if group in targets:
+                return True
+            following = self._after(group) - seen
+            seen |= following
+            waiting |= following
+        return False
+
+    def join(self, first: int, second: int) -> None:
+        """Make two groups one, which keeps the number of `second`."""
+        for item in self.members[first]:
+            self.group_of[item] = second
+        self.members[second] = sorted(self.members[second] + self.members.pop(first))
+
+    def drop(self, group: int) -> None:
+        """Take a group of one item out: nothing waits for it any more."""
+        (item,) = self.members.pop(group)
+        for before in self.predecessors[item]:
+            self.successors[before].discard(item)
+        for after in self.successors[item]:
+            self.predecessors[after].discard(item)
+
+    def order(self) -> list[int]:
+        """The groups in an order that keeps every dependence, otherwise by their last items."""
+        waiting = dict.fromkeys(self.members, 0)
+        for group in self.members:
+            for following in self._after(group):
+                waiting[following] += 1
+        ready = [(self.members[group][-1], group) for group, count in waiting.items() if not count]
+        heapq.heapify(ready)
+        found: list[int] = []
+        while ready:
+            _, group = heapq.heappop(ready)
+            found.append(group)
+            for following in self._after(group):
+                waiting[following] -= 1
+                if not waiting[following]:
+                    heapq.heappush(ready, (self.members[following][-1], following))
+        assert len(found) == len(self.members), "groups must not depend on each other in a circle"
+        return found
+
+
+def places(op: Operation) -> tuple[set[Place], set[Place]]:
+    """The buffers that an operation reads and those that it writes, with everything inside it."""
+    reads: set[Place] = set()
+    writes: set[Place] = set()
+    for inner in op.walk():
+        if isinstance(inner, AccessOperation):
+            reads.update(inner.ins)
+            writes.update(inner.outs)
+            if isinstance(inner, HostOp):
+                writes.add(HOST)
+        elif not isinstance(inner.parent_op(), AccessOperation):
+            writes.update(inner.operands)
+    return reads, writes

@@ -1,0 +1,201 @@
+"""Growing groups of leaves: a leaf joins the group of its readers where that costs nothing.
+
+Leaves are taken from the last to the first, so that a leaf's readers have found their groups before it. It joins one
+
+- if the group may hold it without running anything in between (`BlockGraph.joins`),
+- if all its readers there ask for it in a way that its cost allows (`rules.DEAREST`), and a contraction only at the
+  coordinates of what the kernel writes,
+- if what the kernel writes keeps one shape: a value that is needed elsewhere too must be read at its own coordinates.
+
+A leaf that only moves elements is copied into every group that reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, SSAValue
+
+from tempo_ir.dialects import sdg
+from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferAccess, ComputeOp
+from tempo_ir.dialects.types import Shape, shape_of
+from tempo_ir.lowering.formation.block_graph import BlockGraph
+from tempo_ir.lowering.formation.rules import DEAREST, Cost, Read, cost_of, reads_of, work_of
+
+Readers = dict[int, list[tuple[BodyOperation, SSAValue]]]
+"""Per group the leaves in it that read a value, with the arguments that stand for it."""
+
+LARGEST = 64
+"""Leaves of one kernel: beyond this a kernel only gets harder to compile."""
+
+
+@dataclass
+class Group:
+    """Leaves that become one kernel, in program order, and the values among them that others need."""
+
+    leaves: list[BodyOperation]
+    shape: Shape
+    at_sink: set[BodyOperation] = field(default_factory=set[BodyOperation])
+    """The leaves whose values are only asked for at the coordinates of what the kernel writes."""
+    written: set[BodyOperation] = field(default_factory=set[BodyOperation])
+    copies: list[BodyOperation] = field(default_factory=list[BodyOperation])
+    """Leaves that stay where they are and are computed here too."""
+
+
+def form_groups(block: Block) -> tuple[BlockGraph, dict[int, Group]]:
+    """The groups of a block, by their number in the graph; operations that are no leaves have none."""
+    graph = BlockGraph(block)
+    groups: dict[int, Group] = {}
+    holders: dict[BodyOperation, list[int]] = {}
+    for op in reversed(graph.items):
+        if isinstance(op, ComputeOp) and len(op.outs) == 1:
+            holders[op] = _place(op, graph, groups, _readers(op, graph, holders))
+    return graph, groups
+
+
+def _place(leaf: BodyOperation, graph: BlockGraph, groups: dict[int, Group], readers: Readers | None) -> list[int]:
+    """Put a leaf into a group of its readers, copies into all of them, or a group of its own; who holds it."""
+    own = graph.group(leaf)
+    (value,) = leaf.yielded
+    cost = cost_of(leaf)
+    if cost is Cost.ALONE or readers is None:
+        groups[own] = Group([leaf], shape_of(value.type), {leaf}, {leaf})
+        return [own]
+    if cost is Cost.FREE and _copy_everywhere(leaf, graph, groups, readers):
+        return list(readers)
+    for number in sorted(readers, key=lambda n: graph.members[n][0]):
+        needed = len(readers) > 1 or not _is_temporary(leaf) or _is_read_elsewhere(leaf, readers)
+        if _accepts(groups[number], leaf, cost, readers[number], needed) and graph.joins(own, number):
+            _add(groups[number], leaf, readers[number], needed)
+            graph.join(own, number)
+            return [number]
+    groups[own] = Group([leaf], shape_of(value.type), {leaf}, {leaf})
+    return [own]
+
+
+def _readers(leaf: BodyOperation, graph: BlockGraph, holders: Mapping[BodyOperation, Sequence[int]]) -> Readers | None:
+    """Per group of this block the leaves that read exactly the rows that the leaf writes, with their arguments.
+
+    None where a kernel may not hold the value: the block reads other rows of the buffer, or writes it elsewhere.
+    """
+    (write,) = leaf.writes
+    found: dict[int, list[tuple[BodyOperation, SSAValue]]] = {}
+    users = dict.fromkeys(use.operation for use in write.buffer.uses if use.operation in graph.number)
+    for reader in sorted(users, key=lambda op: graph.number[op]):
+        if reader is leaf or not isinstance(reader, BodyOperation):
+            continue
+        if write.buffer in reader.outs:
+            return None
+        for argument, access in zip(reader.body.block.args, reader.reads, strict=True):
+            if access.buffer is not write.buffer:
+                continue
+            if access.index != write.index or access.type != write.type:
+                return None
+            for number in holders.get(reader, ()):
+                found.setdefault(number, []).append((reader, argument))
+    return found
+
+
+def _is_temporary(leaf: BodyOperation) -> bool:
+    return isinstance(leaf.outs[0].owner, AllocOp)
+
+
+def _is_read_elsewhere(leaf: BodyOperation, readers: Readers) -> bool:
+    inside = {reader for pairs in readers.values() for reader, _ in pairs}
+    return any(use.operation is not leaf and use.operation not in inside for use in leaf.outs[0].uses)
+
+
+def _accepts(
+    group: Group, leaf: BodyOperation, cost: Cost, readers: Sequence[tuple[BodyOperation, SSAValue]], needed: bool
+) -> bool:
+    if len(group.leaves) + len(group.copies) >= LARGEST or _is_alone(group) or not _points_agree(group, leaf):
+        return False
+    reads = [read for reader, argument in readers for read in reads_of(reader, argument)]
+    if any(cost > DEAREST[read] for read in reads):
+        return False
+    same = all(read is Read.SAME for read in reads)
+    inner = not all(reader in group.at_sink for reader, _ in readers)
+    if cost is Cost.CONTRACTION and (inner or not same):
+        return False
+    if cost is Cost.PASS and inner and same:
+        return False
+    if not needed:
+        return True
+    return same and not inner and shape_of(leaf.yielded[0].type) == group.shape
+
+
+def _is_alone(group: Group) -> bool:
+    return any(cost_of(leaf) is Cost.ALONE for leaf in group.leaves)
+
+
+def _points_agree(group: Group, leaf: BodyOperation) -> bool:
+    """Whether the leaves whose value depends on the point stand at one point."""
+    points = {other.point for other in (leaf, *group.leaves, *group.copies) if depends_on_point(other)}
+    return len(points) <= 1
+
+
+def depends_on_point(leaf: BodyOperation) -> bool:
+    """Whether the value depends on more than what is read."""
+    return isinstance(work_of(leaf), (sdg.RandomOp, sdg.IndexOp, sdg.ArangeOp))
+
+
+def _add(group: Group, leaf: BodyOperation, readers: Sequence[tuple[BodyOperation, SSAValue]], needed: bool) -> None:
+    same = all(read is Read.SAME for reader, argument in readers for read in reads_of(reader, argument))
+    if same and all(reader in group.at_sink for reader, _ in readers):
+        group.at_sink.add(leaf)
+    group.leaves.insert(0, leaf)
+    if needed:
+        group.written.add(leaf)
+
+
+def _copy_everywhere(
+    leaf: BodyOperation,
+    graph: BlockGraph,
+    groups: dict[int, Group],
+    readers: Readers,
+) -> bool:
+    """Compute a value that costs nothing in each group that reads it; whether nobody else needs it.
+
+    What it reads is still there: before storage is planned every row is written once.
+    """
+    own = graph.group(leaf)
+    sources = graph.predecessors[graph.number[leaf]]
+    accepting = [
+        number
+        for number, pairs in readers.items()
+        if _accepts(groups[number], leaf, Cost.FREE, pairs, needed=False) and not graph.reaches(number, sources)
+    ]
+    everywhere = len(accepting) == len(readers) and _is_temporary(leaf) and not _is_read_elsewhere(leaf, readers)
+    if not everywhere or not readers:
+        return False
+    for number in accepting:
+        groups[number].copies.insert(0, leaf)
+        for source in sources:
+            graph.depend(source, graph.members[number][0])
+    graph.drop(own)
+    return True
+
+
+def external_reads(group: Group) -> list[BufferAccess]:
+    """What the kernel reads from memory, each access once."""
+    produced = {leaf.outs[0] for leaf in [*group.leaves, *group.copies]}
+    accesses = [access for leaf in ordered(group) for access in leaf.reads if access.buffer not in produced]
+    return list(dict.fromkeys(accesses))
+
+
+def ordered(group: Group) -> list[BodyOperation]:
+    """The leaves and copies of a group, each after what it reads."""
+    pending = [*group.copies, *group.leaves]
+    writer = {leaf.outs[0]: leaf for leaf in pending}
+    found: dict[BodyOperation, None] = {}
+    waiting = list(reversed(pending))
+    while waiting:
+        leaf = waiting[-1]
+        missing = [writer[buffer] for buffer in leaf.ins if buffer in writer and writer[buffer] not in found]
+        missing = [other for other in missing if other is not leaf]
+        if missing:
+            waiting += missing
+            continue
+        found[waiting.pop()] = None
+    return list(found)

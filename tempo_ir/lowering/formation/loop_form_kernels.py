@@ -1,0 +1,166 @@
+"""loop-form-kernels: leaves that one kernel can compute together become one `loop.kernel`.
+
+Before:
+```mlir
+loop.compute at (t = t) ins(%a = %s[t], %b = %w) outs(%1[t]) { sdg.contract "bk,kn->bn" ... }
+loop.compute at (t = t) ins(%a = %x[t], %b = %1[t]) outs(%2[t]) { sdg.add ... }
+loop.compute at (t = t) ins(%a = %2[t]) outs(%h[t]) { sdg.tanh ... }
+```
+After:
+```mlir
+loop.kernel at (t = t) ins(%a = %s[t], %b = %w, %c = %x[t]) outs(%h[t]) {
+  %0 = sdg.contract "bk,kn->bn" %a, %b : ...
+  %1 = sdg.add %c, %0 : ...
+  %2 = sdg.tanh %1 : ...
+  loop.yield %2 : ...
+}
+```
+The buffers %1 and %2 are gone: what only one kernel uses is a value in it. Guards under one condition are joined first,
+so that leaves of both meet.
+
+It does not apply across a loop, a guard or a host call that must run in between; where a value would be computed again
+and again (`rules`); where the values written would differ in shape; to scans, scatters and sorts, whose kernels have a
+form of their own. It runs before storage is planned, when every row is written once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from tempo_ir.dialects.loop import AllocOp, BodyOperation, IfOp, KernelOp, ProgramOp, YieldOp
+from tempo_ir.lowering.formation.block_graph import BlockGraph
+from tempo_ir.lowering.formation.fusion import Group, depends_on_point, external_reads, form_groups, ordered
+
+
+@dataclass(frozen=True)
+class LoopFormKernelsPass(ModulePass):
+    """Group leaves into kernels; `target` names the machine that they are formed for."""
+
+    name = "loop-form-kernels"
+    target: str = "cpu"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
+            for block in _blocks(program):
+                join_guards(block)
+            for block in _blocks(program):
+                form_kernels(block)
+            for alloc in [inner for inner in program.walk() if isinstance(inner, AllocOp)]:
+                if not alloc.buffer.uses.get_length():
+                    alloc.detach()
+                    alloc.erase()
+
+
+def _blocks(program: ProgramOp) -> list[Block]:
+    """The blocks of the program that hold operations of the loop dialect, outer ones first."""
+    found = [program.body.block]
+    for block in found:
+        for op in block.ops:
+            if not isinstance(op, BodyOperation):
+                found += [inner for region in op.regions for inner in region.blocks]
+    return found
+
+
+def join_guards(block: Block) -> None:
+    """Make guards of a block that test the same condition one, where nothing has to run in between."""
+    graph = BlockGraph(block)
+    guards: list[IfOp] = []
+    for op in graph.items:
+        if not isinstance(op, IfOp):
+            continue
+        earlier = next(
+            (g for g in guards if g.condition == op.condition and graph.joins(graph.group(g), graph.group(op))), None
+        )
+        if earlier is None:
+            guards.append(op)
+            continue
+        graph.join(graph.group(op), graph.group(earlier))
+    if len(graph.members) == len(graph.items):
+        return
+    for group in graph.order():
+        members = [graph.items[item] for item in graph.members[group]]
+        for op in members:
+            op.detach()
+            block.add_op(op)
+        for op in members[1:]:
+            first, later = members[0], op
+            assert isinstance(first, IfOp)
+            assert isinstance(later, IfOp)
+            _absorb(first, later)
+
+
+def _absorb(guard: IfOp, later: IfOp) -> None:
+    """Move the branches of a guard behind those of an earlier one under the same condition."""
+    for target, source in ((guard.then, later.then), (guard.otherwise, later.otherwise)):
+        if source is None or target is None:
+            continue
+        for op in list(source.block.ops):
+            op.detach()
+            target.block.add_op(op)
+    if guard.otherwise is None and later.otherwise is not None:
+        region = later.detach_region(later.otherwise)
+        replacement = IfOp(guard.condition, guard.detach_region(guard.then), region)
+        replacement.location = guard.location
+        block = guard.parent
+        assert block is not None
+        block.insert_op_before(replacement, guard)
+        guard.detach()
+        guard.erase()
+    later.detach()
+    later.erase()
+
+
+def form_kernels(block: Block) -> None:
+    """Replace the groups of a block by kernels; the other operations keep the order that their buffers force."""
+    graph, groups = form_groups(block)
+    if all(len(group.leaves) + len(group.copies) == 1 for group in groups.values()):
+        return
+    made: dict[Operation, None] = {}
+    for number in graph.order():
+        group = groups.get(number)
+        if group is None or len(group.leaves) + len(group.copies) == 1:
+            made.update((graph.items[item], None) for item in graph.members[number])
+        else:
+            made[kernel_of(group)] = None
+    for op in graph.items:
+        op.detach()
+    block.add_ops(made)
+    for op in graph.items:
+        if op not in made:
+            op.erase()
+
+
+def kernel_of(group: Group) -> KernelOp:
+    """One kernel of the leaves of a group."""
+    leaves = ordered(group)
+    reads = external_reads(group)
+    body = Block(arg_types=[access.type for access in reads])
+    outside = dict(zip(reads, body.args, strict=True))
+    inside: dict[SSAValue, SSAValue] = {}
+    writes = [leaf for leaf in leaves if leaf in group.written]
+    for access, argument in outside.items():
+        argument.name_hint = access.buffer.name_hint
+    for leaf in leaves:
+        values: dict[SSAValue, SSAValue] = {}
+        for argument, access in zip(leaf.body.block.args, leaf.reads, strict=True):
+            values[argument] = inside[access.buffer] if access.buffer in inside else outside[access]
+        for op in leaf.body.block.ops:
+            if isinstance(op, YieldOp):
+                continue
+            clone = op.clone(values)
+            clone.location = op.location
+            body.add_op(clone)
+        (value,) = leaf.yielded
+        inside[leaf.outs[0]] = values[value]
+        if isinstance(values[value].owner, Operation):
+            values[value].name_hint = leaf.outs[0].name_hint or values[value].name_hint
+    body.add_op(YieldOp([inside[leaf.outs[0]] for leaf in writes]))
+    point = next((leaf.point for leaf in leaves if depends_on_point(leaf)), leaves[-1].point)
+    kernel = KernelOp(reads, [leaf.writes[0] for leaf in writes], Region(body), point)
+    kernel.location = leaves[-1].location
+    return kernel

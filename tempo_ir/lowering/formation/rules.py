@@ -1,0 +1,103 @@
+"""What a kernel may answer from inside: how a leaf reads an operand, and what its own value costs to compute again.
+
+A kernel asks for the values that it writes block by block; what they read of each other is computed at the coordinates
+that the reader asks for. That is free where the reader asks for each element once, and ruinous where it asks for a
+contraction many times.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum, auto
+
+from xdsl.ir import Operation, SSAValue
+
+from tempo_ir.dialects import sdg
+from tempo_ir.dialects.loop import BodyOperation, YieldOp
+from tempo_ir.dialects.types import shape_of
+
+
+class Cost(IntEnum):
+    """The work of one element, from moving it to a loop over others."""
+
+    FREE = auto()
+    LIGHT = auto()
+    HEAVY = auto()
+    PASS = auto()
+    CONTRACTION = auto()
+    ALONE = auto()
+
+
+class Read(Enum):
+    """How a leaf asks for the elements of an operand."""
+
+    SAME = auto()
+    """At its own coordinates."""
+    STRETCHED = auto()
+    """At some of its own coordinates: the operand broadcasts."""
+    REDUCED = auto()
+    """Each element once, in a loop."""
+    ROW = auto()
+    """Each element of a row two or three times, in loops."""
+    MOVED = auto()
+    """Each element about once, at other coordinates."""
+    REPEATED = auto()
+    """Each element many times."""
+
+
+_FREE = (sdg.CastOp, sdg.StopGradientOp, sdg.TransposeOp, sdg.ReshapeOp, sdg.BroadcastOp, sdg.SliceOp, sdg.ReverseOp)
+_SOURCES = (sdg.IndexOp, sdg.ArangeOp, sdg.ConstantOp)
+_HEAVY = (
+    sdg.ExpOp, sdg.LogOp, sdg.TanhOp, sdg.SigmoidOp, sdg.ErfOp, sdg.SinOp, sdg.CosOp, sdg.PowOp, sdg.FloordivOp,
+    sdg.ModOp, sdg.RandomOp,
+)  # fmt: skip
+_LIGHT = (sdg.UnaryOp, sdg.BinaryOp, sdg.CompareOp, sdg.LogicOp, sdg.SelectOp)
+_PASS = (sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp)
+_MOVES = (sdg.TransposeOp, sdg.ReshapeOp, sdg.SliceOp, sdg.ReverseOp)
+_POINTWISE = (*_LIGHT, sdg.CastOp, sdg.StopGradientOp, sdg.BroadcastOp)
+
+DEAREST = {
+    Read.SAME: Cost.CONTRACTION,
+    Read.STRETCHED: Cost.PASS,
+    Read.REDUCED: Cost.HEAVY,
+    Read.ROW: Cost.LIGHT,
+    Read.MOVED: Cost.LIGHT,
+    Read.REPEATED: Cost.FREE,
+}
+"""The dearest value that may be computed anew for each way of reading it."""
+
+
+def work_of(leaf: BodyOperation) -> Operation | None:
+    """The one op of a leaf beside its constants; None of a copy."""
+    found = [op for op in leaf.body.block.ops if not isinstance(op, (YieldOp, sdg.ConstantOp))]
+    return found[0] if found else None
+
+
+def cost_of(leaf: BodyOperation) -> Cost:
+    """What an element of the leaf's value costs. ALONE: its kernel has a form of its own."""
+    op = work_of(leaf)
+    if op is None or isinstance(op, (*_FREE, *_SOURCES)):
+        return Cost.FREE
+    if isinstance(op, _HEAVY):
+        return Cost.HEAVY
+    if isinstance(op, _LIGHT):
+        return Cost.LIGHT
+    if isinstance(op, _PASS):
+        return Cost.PASS
+    return Cost.CONTRACTION if isinstance(op, sdg.ContractOp) else Cost.ALONE
+
+
+def reads_of(leaf: BodyOperation, argument: SSAValue) -> list[Read]:
+    """How the leaf reads one of its arguments, once per use."""
+    return [_read(use.operation, argument) for use in argument.uses]
+
+
+def _read(op: Operation, argument: SSAValue) -> Read:
+    if isinstance(op, YieldOp):
+        return Read.SAME
+    if isinstance(op, _POINTWISE):
+        return Read.SAME if shape_of(argument.type) == shape_of(op.results[0].type) else Read.STRETCHED
+    if isinstance(op, (sdg.ReduceOp, sdg.ArgReduceOp)):
+        return Read.REDUCED
+    if isinstance(op, sdg.SoftmaxOp):
+        return Read.ROW
+    return Read.MOVED if isinstance(op, _MOVES) else Read.REPEATED
