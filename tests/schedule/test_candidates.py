@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from schedule_programs import SCHEDULABLE
 from schedule_support import parse
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -11,8 +12,9 @@ from xdsl.utils.exceptions import PassFailedException
 from tempo_ir.dialects import loop
 from tempo_ir.lowering.schedule.cost import MACHINES, Estimator
 from tempo_ir.lowering.schedule.distances import Distances
-from tempo_ir.lowering.schedule.driver import ordered, schedule_program
-from tempo_ir.lowering.schedule.named_dims import Choices, schedule
+from tempo_ir.lowering.schedule.driver import Options, ordered, schedule_program
+from tempo_ir.lowering.schedule.fusion import Choices
+from tempo_ir.lowering.schedule.named_dims import schedule
 from tempo_ir.lowering.schedule.order import order_text
 from tempo_ir.lowering.schedule.sdg_schedule import SdgSchedulePass
 from tempo_ir.lowering.schedule.statements import Statements
@@ -41,7 +43,7 @@ def test_small_rows_keep_the_declared_order_of_dims() -> None:
 def test_rows_that_all_together_leave_the_cache_are_done_one_at_a_time() -> None:
     program = parse(recurrence(100_000))
     assert outer_loops(schedule_program(program)) == ["b"]
-    assert outer_loops(schedule_program(program, max_candidates=1)) == ["t"]
+    assert outer_loops(schedule_program(program, Options(max_candidates=1))) == ["t"]
 
 
 def test_fused_loops_move_fewer_bytes() -> None:
@@ -70,3 +72,12 @@ sdg.program @chain dims(t: T) {
 def test_unknown_targets_are_refused() -> None:
     with pytest.raises(PassFailedException, match="unknown target 'abacus' of sdg-schedule; use one of cpu, "):
         SdgSchedulePass(target="abacus").apply(Context(), ModuleOp([]))
+
+
+def test_independent_loops_may_be_kept_apart() -> None:
+    program = parse(SCHEDULABLE["rnn"])
+    assert outer_loops(schedule_program(program)) == ["t"]
+    apart = schedule_program(program, Options(apart=True))
+    assert outer_loops(apart) == ["t", "t"]
+    last = [op for op in apart.body.block.ops if isinstance(op, loop.ForOp)][-1]
+    assert [leaf.writes[0].buffer.name_hint for leaf in last.body.block.ops] == ["y"]

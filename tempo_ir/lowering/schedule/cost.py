@@ -24,7 +24,7 @@ NOMINAL_BOUND = 128
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the estimate needs of a target: bytes per second of memory, bytes of cache, seconds to start a leaf."""
+    """What the estimate needs of a target: bytes per second of memory, bytes of cache, seconds to start a kernel."""
 
     bandwidth: float
     cache: float
@@ -66,9 +66,8 @@ class Estimator:
         paths: dict[int, tuple[Loop | Wave, ...]] = {}
         _collect(order, (), paths)
         touched: dict[int, float] = {}
-        starts = 0.0
+        starts = self._starts(order, self._sequential(paths), 1.0)
         for number, path in paths.items():
-            starts += self._points(number)
             for depth, loop in enumerate(path):
                 inner = prod(self._trips(outer) for outer in path[depth + 1 :])
                 touched[id(loop)] = touched.get(id(loop), 0.0) + inner * self.graph.statements[number].weight
@@ -83,6 +82,35 @@ class Estimator:
             kept[producer.number] = max(kept.get(producer.number, 0.0), rows)
         seconds = moved / self.machine.bandwidth + starts * self.machine.start
         return Estimate(seconds, sum(kept.values()))
+
+    def _starts(self, nodes: Sequence[Node], sequential: set[int], times: float) -> float:
+        """How often work starts: once for each run of leaves, all iterations of an independent loop together."""
+        total = 0.0
+        for position, node in enumerate(nodes):
+            if not isinstance(node, Leaf):
+                trips = self._trips(node) if id(node) in sequential else 1
+                total += self._starts(node.body, sequential, times * trips)
+            elif position == 0 or not isinstance(nodes[position - 1], Leaf):
+                total += times
+        return total
+
+    def _sequential(self, paths: Mapping[int, tuple[Loop | Wave, ...]]) -> set[int]:
+        """The loops of which some iteration needs another: of the others all iterations can start at once."""
+        found: set[int] = set()
+        for dependence in self.graph.dependences:
+            for loop in _common(paths[dependence.consumer], paths[dependence.producer]):
+                if id(loop) not in found and not self._is_present(dependence, loop):
+                    found.add(id(loop))
+        return found
+
+    def _is_present(self, dependence: Dependence, loop: Loop | Wave) -> bool:
+        """Whether a dependence stays inside each iteration of a loop."""
+        relation = dependence.relation
+        if not isinstance(loop, Loop) or loop.dim not in relation.producer.dims:
+            return False
+        distance = self.distances.of(relation, loop.dim)
+        delay = loop.shifts[dependence.consumer] - loop.shifts[dependence.producer]
+        return distance is None or (delay == 0 and distance.lower == 0 and distance.upper == 0)
 
     def _points(self, number: int) -> float:
         return float(prod(self.sizes[dim] for dim in self.graph.statements[number].dims))

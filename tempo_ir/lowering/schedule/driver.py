@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice, permutations
 
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
@@ -12,10 +13,11 @@ from tempo_ir.lowering.schedule.cost import MACHINES, Estimator
 from tempo_ir.lowering.schedule.diagnosis import no_order
 from tempo_ir.lowering.schedule.distances import Distances
 from tempo_ir.lowering.schedule.emit import loop_program
+from tempo_ir.lowering.schedule.fusion import Choices
 from tempo_ir.lowering.schedule.isl_fallback import order_by_isl
 from tempo_ir.lowering.schedule.isl_tree import loop_nest
 from tempo_ir.lowering.schedule.legality import Claim, check_schedule
-from tempo_ir.lowering.schedule.named_dims import Choices, UnorderedError, schedule
+from tempo_ir.lowering.schedule.named_dims import UnorderedError, schedule
 from tempo_ir.lowering.schedule.order import Node
 from tempo_ir.lowering.schedule.statements import Statements
 
@@ -23,47 +25,58 @@ WORTH_IT = 0.9
 """An order must take less than this share of the time of the plain one, or the plain one stays: estimates are rough."""
 
 
-def schedule_program(program: ProgramOp, target: str = "cpu", max_candidates: int = 4) -> LoopProgramOp:
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user chooses: the machine to schedule for, how many orders to try, loops apart (`Choices.apart`)."""
+
+    target: str = "cpu"
+    max_candidates: int = 4
+    apart: bool = False
+
+
+DEFAULTS = Options()
+PLAIN = Choices()
+
+
+def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopProgramOp:
     """
     The loop program of an sdg program, which is left as it is.
 
     Raises ScheduleError where the program has no order, with the shortest cycle.
     """
     distances = Distances(program.space)
-    statements, order = ordered(Statements.of(program), distances)
-    order = _best(statements, order, distances, target, max_candidates)
+    statements, order = ordered(Statements.of(program), distances, Choices(apart=options.apart))
+    order = _best(statements, order, distances, options)
     emitted = loop_program(statements, loop_nest(statements.graph, order))
     check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory))
     return emitted.program
 
 
-def ordered(statements: Statements, distances: Distances) -> tuple[Statements, list[Node]]:
-    """
-    The plain order of the statements: over dims as declared, fused; else with merges split by case; else by isl.
+def ordered(statements: Statements, distances: Distances, choices: Choices = PLAIN) -> tuple[Statements, list[Node]]:
+    """ The order of the statements that the choices ask for; with merges split by case or with isl's help where it
+    needs to.
 
     Returns the statements as they were split, too. Raises ScheduleError where there is no order.
     """
     while True:
         try:
-            return statements, schedule(statements.graph, distances, Choices())
+            return statements, schedule(statements.graph, distances, choices)
         except UnorderedError as error:
             split = statements.split(error.statements)
         if split is None:
             break
         statements = split
     try:
-        return statements, schedule(statements.graph, distances, Choices(), order_by_isl)
+        return statements, schedule(statements.graph, distances, choices, order_by_isl)
     except UnorderedError as error:
         raise no_order(statements, error) from error
 
 
-def _best(
-    statements: Statements, plain: list[Node], distances: Distances, target: str, max_candidates: int
-) -> list[Node]:
+def _best(statements: Statements, plain: list[Node], distances: Distances, options: Options) -> list[Node]:
     """The order that the cost model of the target likes best; the plain one unless another is clearly better."""
-    estimator = Estimator(statements.graph, distances, MACHINES[target])
+    estimator = Estimator(statements.graph, distances, MACHINES[options.target])
     best, least = plain, estimator.estimate(plain).seconds * WORTH_IT
-    for choices in islice(_choices(statements.graph.space), max_candidates - 1):
+    for choices in islice(_choices(statements.graph.space, options.apart), options.max_candidates - 1):
         try:
             order = schedule(statements.graph, distances, choices)
         except UnorderedError:
@@ -74,9 +87,9 @@ def _best(
     return best
 
 
-def _choices(space: Space) -> Iterator[Choices]:
+def _choices(space: Space, apart: bool) -> Iterator[Choices]:
     """What else to try: each other order of the dims, then loops that are not fused."""
     for dims in permutations(space.names):
         if dims != space.names:
-            yield Choices(dims=dims)
+            yield Choices(dims=dims, apart=apart)
     yield Choices(fuse=False)

@@ -35,8 +35,8 @@ from tempo_ir.index.isl import (
     schedule_node_type,
 )
 from tempo_ir.lowering.schedule.distances import relation_map
+from tempo_ir.lowering.schedule.fusion import Edge
 from tempo_ir.lowering.schedule.graph import Graph
-from tempo_ir.lowering.schedule.named_dims import Edge
 from tempo_ir.lowering.schedule.order import Leaf, Node, Wave
 
 SECONDS = 10.0

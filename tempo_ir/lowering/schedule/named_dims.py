@@ -16,23 +16,14 @@ residual connections of a transformer; this one is near linear, and finds no ske
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from tempo_ir.lowering.schedule.components import components
-from tempo_ir.lowering.schedule.distances import Distances, Fixed
+from tempo_ir.lowering.schedule.distances import Distances
+from tempo_ir.lowering.schedule.fusion import DIRECTIONS, Choices, Cluster, Edge, Level
 from tempo_ir.lowering.schedule.graph import Dependence, Graph
 from tempo_ir.lowering.schedule.order import Direction, Leaf, Loop, Node
-
-DIRECTIONS: tuple[Direction, ...] = (1, -1)
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What the dependences leave open: whether loops are fused, and which dims come first (outermost)."""
-
-    fuse: bool = True
-    dims: tuple[str, ...] = ()
 
 
 class UnorderedError(Exception):
@@ -47,38 +38,6 @@ class UnorderedError(Exception):
         self.dependences = dependences
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """The part of a dependence that the loops round it do not carry: where `fixed` holds for the distances."""
-
-    dependence: Dependence
-    fixed: Fixed = ()
-
-    @property
-    def consumer(self) -> int:
-        """The statement that reads."""
-        return self.dependence.consumer
-
-    @property
-    def producer(self) -> int:
-        """The statement that is read."""
-        return self.dependence.producer
-
-
-@dataclass(slots=True)
-class Cluster:
-    """
-    Statements of one loop, with shifts for each direction that is still possible.
-
-    Without a dim it is a leaf, or, with `nodes`, a component that was ordered in another way.
-    """
-
-    dim: str | None
-    statements: list[int]
-    forms: dict[Direction, dict[int, int]] = field(default_factory=dict[Direction, dict[int, int]])
-    nodes: Sequence[Node] = ()
-
-
 LastResort: TypeAlias = Callable[[Graph, Sequence[int], Sequence[Edge]], "Sequence[Node] | None"]
 """Another way to order a component inside the loops round it, or None."""
 
@@ -89,8 +48,7 @@ def schedule(graph: Graph, distances: Distances, choices: Choices, last_resort: 
 
     Raises UnorderedError for a component that neither a named dim nor the last resort orders.
     """
-    dims = choices.dims or graph.space.names
-    scheduler = _Scheduler(graph, distances, choices.fuse, dims, last_resort)
+    scheduler = _Scheduler(graph, distances, choices, last_resort)
     everything = [statement.number for statement in graph.statements]
     return scheduler.arrange(everything, [Edge(dependence) for dependence in graph.dependences], frozenset())
 
@@ -134,8 +92,7 @@ def _has_cycle(following: Mapping[int, int]) -> bool:
 class _Scheduler:
     graph: Graph
     distances: Distances
-    fuse: bool
-    dims: Sequence[str]
+    choices: Choices
     last_resort: LastResort | None
 
     def arrange(self, statements: Sequence[int], edges: Sequence[Edge], used: frozenset[str]) -> list[Node]:
@@ -145,10 +102,10 @@ class _Scheduler:
         for edge in edges:
             successors.setdefault(edge.producer, []).append(edge.consumer)
             reads.setdefault(edge.consumer, []).append(edge)
-        level = _Level(self, reads)
+        level = Level(self.graph, self.distances, self.choices, reads)
         for component in components(statements, successors):
             level.place(self.cluster(component, reads, used))
-        if self.fuse:
+        if self.choices.fuse:
             level.sink()
         nodes = [self.nodes(cluster, reads, used) for cluster in level.clusters if cluster.statements]
         return [node for found in nodes for node in found]
@@ -166,7 +123,7 @@ class _Scheduler:
                 if (shifts := self.shifts(component, edges, dim, direction)) is not None:
                     forms[direction] = shifts
             if forms:
-                return Cluster(dim, component, forms)
+                return Cluster(dim, component, forms, parallel=not edges)
         nodes = self.last_resort(self.graph, component, edges) if self.last_resort is not None else None
         if nodes is None:
             raise UnorderedError(component, [edge.dependence for edge in edges])
@@ -177,7 +134,7 @@ class _Scheduler:
         common = set(self.graph.statements[component[0]].dims) - used
         for number in component[1:]:
             common &= set(self.graph.statements[number].dims)
-        return [dim for dim in self.dims if dim in common]
+        return [dim for dim in self.choices.dims or self.graph.space.names if dim in common]
 
     def shifts(
         self, component: Sequence[int], edges: Sequence[Edge], dim: str, direction: Direction
@@ -217,127 +174,3 @@ class _Scheduler:
         if distance.lower == distance.upper:
             return edge
         return Edge(edge.dependence, (*edge.fixed, (dim, gap * direction)))
-
-
-@dataclass(slots=True)
-class _Level:
-    """The loops of one level while they are fused: every edge leads from a cluster to the same or a later one."""
-
-    scheduler: _Scheduler
-    reads: Mapping[int, Sequence[Edge]]
-    clusters: list[Cluster] = field(default_factory=list[Cluster])
-    home: dict[int, int] = field(default_factory=dict[int, int])
-
-    def place(self, item: Cluster) -> None:
-        """Fuse a loop into the last one that it reads, or put it at the end."""
-        inside = set(item.statements)
-        edges = [e for s in item.statements for e in self.reads.get(s, ()) if e.producer not in inside]
-        last = max((self.home[edge.producer] for edge in edges), default=-1)
-        if last >= 0 and self.scheduler.fuse:
-            target = self.clusters[last]
-            fused = self.fused(target, item, [edge for edge in edges if self.home[edge.producer] == last])
-            if fused:
-                target.forms = fused
-                target.statements.extend(item.statements)
-                self.home.update(dict.fromkeys(item.statements, last))
-                return
-        self.home.update(dict.fromkeys(item.statements, len(self.clusters)))
-        self.clusters.append(item)
-
-    def fused(self, target: Cluster, item: Cluster, edges: Sequence[Edge]) -> dict[Direction, dict[int, int]]:
-        """The directions, with shifts, in which an item can join a loop whose values it reads."""
-        if target.dim is None or target.dim != item.dim:
-            return {}
-        forms: dict[Direction, dict[int, int]] = {}
-        for direction in DIRECTIONS:
-            if direction not in target.forms or direction not in item.forms:
-                continue
-            before, after = target.forms[direction], item.forms[direction]
-            delay = self.delay(edges, target.dim, direction, before, after)
-            if delay is not None:
-                forms[direction] = before | {number: shift + delay for number, shift in after.items()}
-        return forms
-
-    def delay(
-        self,
-        edges: Sequence[Edge],
-        dim: str,
-        direction: Direction,
-        before: Mapping[int, int],
-        after: Mapping[int, int],
-    ) -> int | None:
-        """By how many iterations a loop must follow another that it is fused with; None if no number will do."""
-        delay = 0
-        for edge in edges:
-            distance = self.scheduler.distances.of(edge.dependence.relation, dim, edge.fixed)
-            if distance is None:
-                continue
-            least = distance.least(direction)
-            if least is None:
-                return None
-            delay = max(delay, before[edge.producer] - least - after[edge.consumer])
-        return delay
-
-    def sink(self) -> None:
-        """Move single statements to the loop that consumes them where no more has to be kept between loops for it."""
-        consumers: dict[int, list[Edge]] = {}
-        for edges in self.reads.values():
-            for edge in edges:
-                if edge.producer in self.home and edge.consumer in self.home:
-                    consumers.setdefault(edge.producer, []).append(edge)
-        for number in sorted(consumers, reverse=True):
-            target = self.sink_target(number, consumers)
-            if target is None:
-                continue
-            forms = self.sunk(number, self.clusters[target], consumers[number])
-            if not forms:
-                continue
-            origin = self.clusters[self.home[number]]
-            origin.statements.remove(number)
-            for shifts in origin.forms.values():
-                del shifts[number]
-            self.clusters[target].forms = forms
-            self.clusters[target].statements.append(number)
-            self.home[number] = target
-
-    def sink_target(self, number: int, consumers: Mapping[int, Sequence[Edge]]) -> int | None:
-        """The one later loop that reads a statement, if moving there keeps no more bytes between loops."""
-        statements = self.scheduler.graph.statements
-        own = self.home[number]
-        targets = {self.home[edge.consumer] for edge in consumers[number]}
-        if statements[number].pinned or len(targets) != 1 or own in targets or self.clusters[own].dim is None:
-            return None
-        dims = statements[number].dims
-        kept = 0
-        for producer in {edge.producer for edge in self.reads.get(number, ())}:
-            if producer == number:
-                return None
-            stays = all(self.home[edge.consumer] == self.home[producer] for edge in consumers[producer])
-            if stays and statements[producer].dims == dims:
-                kept += statements[producer].weight
-        return targets.pop() if kept <= statements[number].weight else None
-
-    def sunk(self, number: int, target: Cluster, edges: Sequence[Edge]) -> dict[Direction, dict[int, int]]:
-        """The directions, with shifts, in which a statement can run in a loop that reads it."""
-        own = self.clusters[self.home[number]]
-        if target.dim is None or target.dim != own.dim:
-            return {}
-        forms: dict[Direction, dict[int, int]] = {}
-        for direction, shifts in target.forms.items():
-            latest = self.latest(edges, target.dim, direction, shifts)
-            if latest is not None:
-                forms[direction] = shifts | {number: latest}
-        return forms
-
-    def latest(self, edges: Sequence[Edge], dim: str, direction: Direction, shifts: Mapping[int, int]) -> int | None:
-        """The greatest shift for which all consumers still come after; None if there is none."""
-        bounds: list[int] = []
-        for edge in edges:
-            distance = self.scheduler.distances.of(edge.dependence.relation, dim, edge.fixed)
-            if distance is None:
-                continue
-            least = distance.least(direction)
-            if least is None:
-                return None
-            bounds.append(shifts[edge.consumer] + least)
-        return min(bounds, default=0)

@@ -30,25 +30,28 @@ class SdgSchedulePass(ModulePass):
 
     Every value gets a buffer with a row per point. Among the orders that the dependences allow the cheapest by the cost
     model of `target` is taken, of at most `max_candidates`. The result is proved legal before it replaces the program.
-    A program that no order computes is an error that shows the shortest cycle by op and line.
+    A program that no order computes is an error that shows the shortest cycle by op and line. With `apart`, loops whose
+    iterations are independent are not fused with those that carry values: more is kept, and a kernel can take many
+    iterations at once.
     """
 
     name = "sdg-schedule"
 
     target: str = "cpu"
     max_candidates: int = 4
+    apart: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         # islpy is imported only by those who schedule
         from tempo_ir.lowering.schedule.cost import MACHINES
-        from tempo_ir.lowering.schedule.driver import schedule_program
+        from tempo_ir.lowering.schedule.driver import Options, schedule_program
 
         if self.target not in MACHINES:
             raise PassFailedException(
                 f"unknown target '{self.target}' of {self.name}; use one of {', '.join(MACHINES)}"
             )
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
-            scheduled = schedule_program(program, self.target, self.max_candidates)
+            scheduled = schedule_program(program, Options(self.target, self.max_candidates, self.apart))
             Rewriter.insert_op(scheduled, InsertPoint.before(program))
             program.detach()
             program.erase()

@@ -1,0 +1,207 @@
+"""
+Fusion of the loops of one level: which of them become one loop, and where statements go that could be in several.
+
+Loops come in the order of dependences. Each is fused into the last loop that it reads, if some delay keeps every
+value made before it is read; both directions of a loop stay open until something decides between them. Afterwards
+single statements sink to the loop that reads them where no more has to be kept between loops for it: what a backward
+loop needs of the forward one is computed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tempo_ir.lowering.schedule.distances import Distances, Fixed
+from tempo_ir.lowering.schedule.graph import Dependence, Graph
+from tempo_ir.lowering.schedule.order import Direction, Node
+
+DIRECTIONS: tuple[Direction, ...] = (1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """
+    What the dependences leave open.
+
+    `fuse`: whether loops are fused at all. `apart`: whether loops whose iterations are independent keep away from
+    those that carry values; their work can then be done for many iterations at once. `dims`: which dims come first
+    (outermost).
+    """
+
+    fuse: bool = True
+    apart: bool = False
+    dims: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The part of a dependence that the loops round it do not carry: where `fixed` holds for the distances."""
+
+    dependence: Dependence
+    fixed: Fixed = ()
+
+    @property
+    def consumer(self) -> int:
+        """The statement that reads."""
+        return self.dependence.consumer
+
+    @property
+    def producer(self) -> int:
+        """The statement that is read."""
+        return self.dependence.producer
+
+
+@dataclass(slots=True)
+class Cluster:
+    """
+    Statements of one loop, with shifts for each direction that is still possible.
+
+    `parallel`: no iteration needs another. Without a dim it is a leaf, or, with `nodes`, a component that was ordered
+    in another way.
+    """
+
+    dim: str | None
+    statements: list[int]
+    forms: dict[Direction, dict[int, int]] = field(default_factory=dict[Direction, dict[int, int]])
+    nodes: Sequence[Node] = ()
+    parallel: bool = False
+
+
+@dataclass(slots=True)
+class Level:
+    """The loops of one level while they are fused: every edge leads from a cluster to the same or a later one."""
+
+    graph: Graph
+    distances: Distances
+    choices: Choices
+    reads: Mapping[int, Sequence[Edge]]
+    clusters: list[Cluster] = field(default_factory=list[Cluster])
+    home: dict[int, int] = field(default_factory=dict[int, int])
+
+    def place(self, item: Cluster) -> None:
+        """Fuse a loop into the last one that it reads, or put it at the end."""
+        inside = set(item.statements)
+        edges = [e for s in item.statements for e in self.reads.get(s, ()) if e.producer not in inside]
+        last = max((self.home[edge.producer] for edge in edges), default=-1)
+        if last >= 0 and self.choices.fuse:
+            target = self.clusters[last]
+            fused = self.fused(target, item, [edge for edge in edges if self.home[edge.producer] == last])
+            if fused:
+                target.forms = fused
+                target.statements.extend(item.statements)
+                self.home.update(dict.fromkeys(item.statements, last))
+                return
+        self.home.update(dict.fromkeys(item.statements, len(self.clusters)))
+        self.clusters.append(item)
+
+    def fused(self, target: Cluster, item: Cluster, edges: Sequence[Edge]) -> dict[Direction, dict[int, int]]:
+        """The directions, with shifts, in which an item can join a loop whose values it reads."""
+        if target.dim is None or target.dim != item.dim or not self.may_meet(target, item, edges):
+            return {}
+        forms: dict[Direction, dict[int, int]] = {}
+        for direction in DIRECTIONS:
+            if direction not in target.forms or direction not in item.forms:
+                continue
+            before, after = target.forms[direction], item.forms[direction]
+            delay = self.delay(edges, target.dim, direction, before, after)
+            if delay is not None:
+                forms[direction] = before | {number: shift + delay for number, shift in after.items()}
+        return forms
+
+    def may_meet(self, first: Cluster, second: Cluster, edges: Sequence[Edge]) -> bool:
+        """Whether fusing keeps independent iterations independent, where that is asked for."""
+        if not self.choices.apart:
+            return True
+        if first.parallel != second.parallel or first.dim is None:
+            return False
+        return not first.parallel or all(self.is_present(edge, first.dim) for edge in edges)
+
+    def is_present(self, edge: Edge, dim: str) -> bool:
+        """Whether an edge reads only the same point of a dim."""
+        distance = self.distances.of(edge.dependence.relation, dim, edge.fixed)
+        return distance is None or (distance.lower == 0 and distance.upper == 0)
+
+    def delay(
+        self,
+        edges: Sequence[Edge],
+        dim: str,
+        direction: Direction,
+        before: Mapping[int, int],
+        after: Mapping[int, int],
+    ) -> int | None:
+        """By how many iterations a loop must follow another that it is fused with; None if no number will do."""
+        delay = 0
+        for edge in edges:
+            distance = self.distances.of(edge.dependence.relation, dim, edge.fixed)
+            if distance is None:
+                continue
+            least = distance.least(direction)
+            if least is None:
+                return None
+            delay = max(delay, before[edge.producer] - least - after[edge.consumer])
+        return delay
+
+    def sink(self) -> None:
+        """Move single statements to the loop that consumes them where no more has to be kept between loops for it."""
+        consumers: dict[int, list[Edge]] = {}
+        for edges in self.reads.values():
+            for edge in edges:
+                if edge.producer in self.home and edge.consumer in self.home:
+                    consumers.setdefault(edge.producer, []).append(edge)
+        for number in sorted(consumers, reverse=True):
+            target = self.sink_target(number, consumers)
+            if target is None:
+                continue
+            forms = self.sunk(number, self.clusters[target], consumers[number])
+            if not forms:
+                continue
+            origin = self.clusters[self.home[number]]
+            origin.statements.remove(number)
+            for shifts in origin.forms.values():
+                del shifts[number]
+            self.clusters[target].forms = forms
+            self.clusters[target].statements.append(number)
+            self.home[number] = target
+
+    def sink_target(self, number: int, consumers: Mapping[int, Sequence[Edge]]) -> int | None:
+        """The one later loop that reads a statement, if moving there keeps no more bytes between loops."""
+        statements = self.graph.statements
+        own = self.home[number]
+        targets = {self.home[edge.consumer] for edge in consumers[number]}
+        if statements[number].pinned or len(targets) != 1 or own in targets or self.clusters[own].dim is None:
+            return None
+        dims = statements[number].dims
+        kept = 0
+        for producer in {edge.producer for edge in self.reads.get(number, ())}:
+            if producer == number:
+                return None
+            stays = all(self.home[edge.consumer] == self.home[producer] for edge in consumers[producer])
+            if stays and statements[producer].dims == dims:
+                kept += statements[producer].weight
+        return targets.pop() if kept <= statements[number].weight else None
+
+    def sunk(self, number: int, target: Cluster, edges: Sequence[Edge]) -> dict[Direction, dict[int, int]]:
+        """The directions, with shifts, in which a statement can run in a loop that reads it."""
+        own = self.clusters[self.home[number]]
+        if target.dim is None or target.dim != own.dim or not self.may_meet(own, target, edges):
+            return {}
+        forms: dict[Direction, dict[int, int]] = {}
+        for direction, shifts in target.forms.items():
+            latest = self.latest(edges, target.dim, direction, shifts)
+            if latest is not None:
+                forms[direction] = shifts | {number: latest}
+        return forms
+
+    def latest(self, edges: Sequence[Edge], dim: str, direction: Direction, shifts: Mapping[int, int]) -> int | None:
+        """The greatest shift for which all consumers still come after; None if there is none."""
+        bounds: list[int] = []
+        for edge in edges:
+            distance = self.distances.of(edge.dependence.relation, dim, edge.fixed)
+            if distance is None:
+                continue
+            least = distance.least(direction)
+            if least is None:
+                return None
+            bounds.append(shifts[edge.consumer] + least)
+        return min(bounds, default=0)
