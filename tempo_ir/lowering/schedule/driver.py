@@ -53,8 +53,8 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
 
 
 def ordered(statements: Statements, distances: Distances, choices: Choices = PLAIN) -> tuple[Statements, list[Node]]:
-    """ The order of the statements that the choices ask for; with merges split by case or with isl's help where it
-    needs to.
+    """
+    The order of the statements that the choices ask for; with merges split by case, or isl's help, where needed.
 
     Returns the statements as they were split, too. Raises ScheduleError where there is no order.
     """

@@ -9,7 +9,7 @@ loop needs of the forward one is computed there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tempo_ir.lowering.schedule.distances import Distances, Fixed
@@ -80,20 +80,30 @@ class Level:
     home: dict[int, int] = field(default_factory=dict[int, int])
 
     def place(self, item: Cluster) -> None:
-        """Fuse a loop into the last one that it reads, or put it at the end."""
+        """Fuse a loop into the last one that it reads, else into a later one like it, or put it at the end."""
         inside = set(item.statements)
         edges = [e for s in item.statements for e in self.reads.get(s, ()) if e.producer not in inside]
         last = max((self.home[edge.producer] for edge in edges), default=-1)
-        if last >= 0 and self.choices.fuse:
-            target = self.clusters[last]
-            fused = self.fused(target, item, [edge for edge in edges if self.home[edge.producer] == last])
+        for position in self.targets(item, last):
+            target = self.clusters[position]
+            fused = self.fused(target, item, [edge for edge in edges if self.home[edge.producer] == position])
             if fused:
                 target.forms = fused
                 target.statements.extend(item.statements)
-                self.home.update(dict.fromkeys(item.statements, last))
+                self.home.update(dict.fromkeys(item.statements, position))
                 return
         self.home.update(dict.fromkeys(item.statements, len(self.clusters)))
         self.clusters.append(item)
+
+    def targets(self, item: Cluster, last: int) -> Iterator[int]:
+        """The loops that an item may join, the best first; beside the last that it reads only those of its own kind."""
+        if not self.choices.fuse:
+            return
+        if last >= 0:
+            yield last
+        for position in reversed(range(last + 1, len(self.clusters))):
+            if self.clusters[position].parallel and item.parallel:
+                yield position
 
     def fused(self, target: Cluster, item: Cluster, edges: Sequence[Edge]) -> dict[Direction, dict[int, int]]:
         """The directions, with shifts, in which an item can join a loop whose values it reads."""
