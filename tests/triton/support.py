@@ -46,3 +46,8 @@ def assert_close(got: Array, want: Array, tolerance: float) -> None:
     scale = np.abs(wide_want[finite]).max(initial=1e-30)
     error = np.abs(wide_got[finite] - wide_want[finite]).max(initial=0.0) / scale
     assert error <= tolerance, f"error {error:.1e} of the largest value {scale:.3g}"
+
+
+def block_of(shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Places for all of an array, in blocks of powers of two."""
+    return [(0, 1 << (extent - 1).bit_length()) for extent in shape]

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from tempo_ir.dialects.tile import memory
-from tempo_ir.dialects.tile.attributes import bit_width, element_of
+from tempo_ir.dialects.tile.attributes import bit_width, element_of, shape_of
 from tempo_ir.lowering.triton.addresses import INT32, Bounds, constant_of, fits, fits_32_bits, is_natural, static_bounds
-from tempo_ir.lowering.triton.expressions import is_narrow_float, number_of, number_text, triton_type
+from tempo_ir.lowering.triton.expressions import is_narrow_float, library, number_of, number_text, triton_type
 from tempo_ir.lowering.triton.values import Values
 
 
@@ -76,6 +76,9 @@ def pointer_and_mask(values: Values, op: memory.AccessOp) -> tuple[str, str | No
         positions = _positions(op, axis) is not None
         if positions or not fits(index, extent, size):
             masks += _bounds(values, place, index, size, positions)
+    if isinstance(op, memory.ScatterOp):
+        last = values.call(library("last_of_equals"), values.use(op.positions), values.range(shape_of(op.positions)[0]))
+        masks.append(f"{last}{_spread(op, op.axis_number)}")
     pointer = values.names[view.pointer] + _summed(scalars, fixed) + "".join(f" + {term}" for term in terms)
     return pointer, " & ".join(masks) if masks else None
 
@@ -100,9 +103,14 @@ def _place(values: Values, op: memory.AccessOp, axis: int) -> str:
         text = values.range(op.block.data[axis])
     else:
         text = values.use(positions) if bit_width(element_of(positions)) == 64 else values.cast(positions, "tl.int64")
+    return f"{text}{_spread(op, axis)}"
+
+
+def _spread(op: memory.AccessOp, axis: int) -> str:
+    """What spreads the indices along an axis over the tile."""
     if len(op.tile_axes) < 2:
-        return text
-    return f"{text}{'[:, None]' if op.tile_axes.index(axis) == 0 else '[None, :]'}"
+        return ""
+    return "[:, None]" if op.tile_axes.index(axis) == 0 else "[None, :]"
 
 
 def _term(values: Values, place: str, extent: int, stride: int | SSAValue) -> str:

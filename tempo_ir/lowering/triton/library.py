@@ -140,6 +140,13 @@ def unsigned_power(a, b, width: tl.constexpr):
 
 
 @triton.jit
+def last_of_equals(positions, places):
+    # which positions do not come again further on: of equal ones the last write stays
+    again = (positions[:, None] == positions[None, :]) & (places[:, None] < places[None, :])
+    return tl.sum(again.to(tl.int32), axis=1) == 0
+
+
+@triton.jit
 def round_even(x):
     low = tl.floor(x)
     rest = x - low

@@ -36,6 +36,7 @@ from tempo_ir.lowering.triton.expressions import (
     signature_type,
     triton_type,
 )
+from tempo_ir.lowering.triton.hazards import barriers
 from tempo_ir.lowering.triton.library_text import library_sources
 from tempo_ir.lowering.triton.values import Values, filled, identifier_of, literal_of
 from tempo_ir.lowering.triton.writer import INDENT, Lines
@@ -102,6 +103,7 @@ class _KernelPrinter:
         self.kernel, self.style, self.aligned = kernel, style, aligned
         self.values = Values(kernel)
         self.lines = Lines()
+        self.barriers = barriers(kernel)
 
     def source(self) -> KernelSource:
         name = identifier_of(self.kernel)
@@ -141,6 +143,8 @@ class _KernelPrinter:
             self.statement(op)
 
     def statement(self, op: Operation) -> None:
+        if op in self.barriers:
+            self.lines.add("tl.debug_barrier()")
         match op:
             case structure.ForOp():
                 self.loop(op)

@@ -15,7 +15,7 @@ from tempo_ir.dialects.tile.attributes import element_of, shape_of
 from tempo_ir.lowering.triton.addresses import loop_of
 from tempo_ir.lowering.triton.expressions import Call, computed_type, is_plain, number_of, number_text
 from tempo_ir.lowering.triton.library_text import LIBRARY_NAMES
-from tempo_ir.lowering.triton.writer import Names, identifier
+from tempo_ir.lowering.triton.writer import RESERVED, Names, identifier
 
 _HINTS: Mapping[type[Operation], str] = MappingProxyType(
     {
@@ -120,8 +120,9 @@ class Values:
 
 
 def identifier_of(kernel: structure.KernelOp) -> str:
-    """The name of a kernel's function."""
-    return identifier(kernel.sym_name.data)
+    """The name of a kernel's function, which is none that its file has already."""
+    name = identifier(kernel.sym_name.data)
+    return f"{name}_kernel" if name in LIBRARY_NAMES or name in RESERVED else name
 
 
 def literal_of(value: SSAValue, element: Attribute | None = None) -> str | None:

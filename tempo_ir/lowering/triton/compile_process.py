@@ -1,0 +1,90 @@
+# pyright: basic
+"""Compiles kernels ahead of time, on a machine without a GPU: `python compile_process.py < jobs > results`.
+
+Each line of the input is a job, each line of the output a result, both JSON, in order. A job holds the file of a
+kernel, its name, its signature, the numbers of the arguments that are multiples of 16, the target and the warps; a
+result holds the figures, or an error. This file imports nothing of tempo_ir.
+"""
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import re
+import sys
+import time
+
+os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"  # as is Triton's default up to 3.9
+os.environ["TRITON_DUMP_PTXAS_LOG"] = "1"
+os.environ["TRITON_ALWAYS_COMPILE"] = "1"  # the log comes only from compiling
+os.environ.pop("TRITON_INTERPRET", None)
+
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+TARGETS = {
+    "sm_80": GPUTarget("cuda", 80, 32),
+    "sm_90": GPUTarget("cuda", 90, 32),
+    "sm_100": GPUTarget("cuda", 100, 32),
+    "gfx942": GPUTarget("hip", "gfx942", 64),
+}
+TENSOR_CORES = re.compile(r"wgmma|mma\.sync|tcgen05|v_mfma")
+
+
+def number(pattern, text):
+    """The greatest of the numbers that a pattern finds, 0 where it finds none."""
+    return max((int(found) for found in re.findall(pattern, text)), default=0)
+
+
+def figures(compiled, log):
+    """Registers of a thread, bytes spilt, bytes of stack and shared memory, and whether tensor cores are used."""
+    assembly = compiled.asm.get("ptx") or compiled.asm["amdgcn"]
+    nvidia = "ptx" in compiled.asm
+    return {
+        "registers": number(r"Used (\d+) registers", log) if nvidia else number(r"\.vgpr_count:\s*(\d+)", assembly),
+        "spilled": number(r"(\d+) bytes spill (?:stores|loads)", log)
+        if nvidia
+        else 4 * number(r"\.[vs]gpr_spill_count:\s*(\d+)", assembly),
+        "stack": number(r"(\d+) bytes stack frame", log)
+        if nvidia
+        else number(r"\.private_segment_fixed_size:\s*(\d+)", assembly),
+        "shared": compiled.metadata.shared,
+        "tensor_cores": TENSOR_CORES.search(assembly) is not None,
+    }
+
+
+def load_kernel(path, name):
+    """The kernel of a file."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)
+
+
+def compile_one(job):
+    """The figures of a compiled kernel."""
+    begin = time.perf_counter()
+    attributes = {(index,): [["tt.divisibility", 16]] for index in job["aligned"]}
+    source = ASTSource(load_kernel(job["path"], job["name"]), job["signature"], {}, attributes)
+    log = io.StringIO()
+    with contextlib.redirect_stdout(log):
+        compiled = triton.compile(source, target=TARGETS[job["target"]], options={"num_warps": job["warps"]})
+    return {**figures(compiled, log.getvalue()), "seconds": time.perf_counter() - begin}
+
+
+def main():
+    for line in sys.stdin:
+        job = json.loads(line)
+        try:
+            result = compile_one(job)
+        except Exception as error:  # whatever a compiler raises is the answer to the job
+            result = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main()

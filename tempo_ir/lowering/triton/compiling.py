@@ -1,0 +1,127 @@
+"""Kernels compiled ahead of time for GPUs that need not be there, to know that they compile and what they use.
+
+The compiler is Triton's, in processes of its own. What it found is kept on disk by content, under `$TEMPO_IR_CACHE` or
+`~/.cache/tempo_ir`, so that a kernel is compiled once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from tempo_ir.lowering.triton.printer import KernelSource
+
+PROGRAM = Path(__file__).with_name("compile_process.py")
+SHARED_MEMORY: Mapping[str, int] = MappingProxyType(
+    {"sm_80": 166_912, "sm_90": 232_448, "sm_100": 232_448, "gfx942": 65_536}
+)
+"""Bytes of shared memory that a program may have, by target."""
+
+
+class TritonCompileError(RuntimeError):
+    """Triton could not compile a kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a compiled kernel uses: registers of a thread; bytes spilt, of stack, of shared memory; compile seconds."""
+
+    registers: int
+    spilled: int
+    stack: int
+    shared: int
+    tensor_cores: bool
+    seconds: float
+
+
+def cache_directory() -> Path:
+    """Where results are kept."""
+    chosen = os.environ.get("TEMPO_IR_CACHE")
+    root = Path(chosen) if chosen else Path.home() / ".cache" / "tempo_ir"
+    return root / "triton"
+
+
+def compile_kernels(
+    sources: Sequence[KernelSource], target: str = "sm_80", *, warps: int = 4, processes: int = 2
+) -> dict[str, Figures]:
+    """Compile kernels for a target: sm_80, sm_90, sm_100, gfx942.
+
+    Raises TritonCompileError, naming the kernel, with Triton's own message.
+    """
+    if target not in SHARED_MEMORY:
+        raise TritonCompileError(f"unknown target '{target}'; use one of {', '.join(SHARED_MEMORY)}")
+    directory = cache_directory()
+    places = [directory / f"{source.name}_{_key(source, target, warps)}.json" for source in sources]
+    missing = [number for number, place in enumerate(places) if not place.exists()]
+    shares = [share for share in (missing[start::processes] for start in range(processes)) if share]
+    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(max(1, len(shares))) as threads:
+        jobs = {number: _job(sources[number], target, warps, Path(scratch) / str(number)) for number in missing}
+        batches = [[jobs[number] for number in share] for share in shares]
+        for share, results in zip(shares, threads.map(_run, batches), strict=True):
+            for number, result in zip(share, results, strict=True):
+                _keep(places[number], sources[number], target, result)
+    return {source.name: _read(place) for source, place in zip(sources, places, strict=True)}
+
+
+def _key(source: KernelSource, target: str, warps: int) -> str:
+    """What the figures depend on."""
+    content = (
+        source.text,
+        source.parameters,
+        sorted(source.aligned),
+        target,
+        warps,
+        version("triton"),
+        Figures.__slots__,
+    )
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
+
+
+def _job(source: KernelSource, target: str, warps: int, directory: Path) -> dict[str, Any]:
+    directory.mkdir()
+    path = directory / f"{source.name}.py"
+    path.write_text(source.text)
+    aligned = [n for n, (name, kind) in enumerate(source.parameters) if kind.startswith("*") or name in source.aligned]
+    return {
+        "path": str(path),
+        "name": source.name,
+        "signature": dict(source.parameters),
+        "aligned": aligned,
+        "target": target,
+        "warps": warps,
+    }
+
+
+def _run(jobs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The results of jobs, by one process."""
+    text = "".join(json.dumps(job) + "\n" for job in jobs)
+    done = subprocess.run([sys.executable, str(PROGRAM)], input=text, capture_output=True, text=True, check=False)
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    if len(results) < len(jobs):  # the compiler's own code, in C++, may end the process
+        tail = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        results += [{"error": f"the compiler ended: {tail[0]}"}] * (len(jobs) - len(results))
+    return results
+
+
+def _keep(place: Path, source: KernelSource, target: str, result: Mapping[str, Any]) -> None:
+    if "error" in result:
+        raise TritonCompileError(f"kernel {source.name} does not compile for {target}: {result['error']}")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    whole = place.with_suffix(f".{os.getpid()}")
+    whole.write_text(json.dumps(asdict(Figures(**result))))
+    whole.replace(place)
+
+
+def _read(place: Path) -> Figures:
+    return Figures(**json.loads(place.read_text()))
