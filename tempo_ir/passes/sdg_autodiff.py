@@ -37,10 +37,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from tempo_ir.dialects.sdg import GradOp, ProgramOp, value_text
+from tempo_ir.dialects.sdg import AccessOp, GradOp, ProgramOp, value_text
 from tempo_ir.dialects.types import element
+from tempo_ir.graphs import reachable
 from tempo_ir.passes.building import GraphBuilder
-from tempo_ir.passes.gradients.activity import Problem, path_text, pending_gradients, refuse_hosts
+from tempo_ir.passes.gradients.activity import Problem, is_smooth, path_text, pending_gradients, refuse_hosts
 from tempo_ir.passes.gradients.adjoints import Adjoint, completed
 from tempo_ir.passes.gradients.expansion import Expansion, read_for_all, substitute_read
 from tempo_ir.passes.remarks import count
@@ -109,17 +110,25 @@ def _passes(group: Sequence[GradOp]) -> list[tuple[list[GradOp], Problem]]:
     problem = _problem(group, frozenset())
     recurrent = frozenset(v for c in problem.components() if problem.is_recurrent(c) for v in c)
     leaves = recurrent & set(problem.wrt)
-    shared: list[GradOp] = []
-    alone: list[tuple[list[GradOp], Problem]] = []
-    for gradient in group:
-        own = _problem([gradient], leaves & {gradient.wrt})
-        if any(leaf in own.active for leaf in leaves - {gradient.wrt}):
-            alone.append(([gradient], own))
-        else:
-            shared.append(gradient)
-    if not shared:
-        return alone
-    return [(shared, _problem(shared, leaves & {op.wrt for op in shared})), *alone]
+    entangled = _entangled(_problem(group, leaves))
+    alone = [op for op in group if op.wrt in entangled]
+    passes = [([op], _problem([op], leaves & {op.wrt})) for op in alone]
+    shared = [op for op in group if op.wrt not in entangled]
+    if shared:
+        passes.insert(0, (shared, _problem(shared, leaves - entangled)))
+    return passes
+
+
+def _entangled(problem: Problem) -> set[SSAValue]:
+    """The values on which the definition of another leaf depends, so that their gradients flow through it."""
+    found: set[SSAValue] = set()
+    for leaf in problem.leaves:
+        op = leaf.owner
+        if not isinstance(op, AccessOp):
+            continue
+        before = reachable((v for v in op.operands if is_smooth(op, v)), problem.dependencies)
+        found.update(value for value in problem.wrt if value in before and value != leaf)
+    return found
 
 
 def _expansion(program: ProgramOp, group: Sequence[GradOp], problem: Problem) -> Expansion:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from xdsl.ir import Operation
 
@@ -81,23 +82,31 @@ def contribution(
 
 def _inverse(
     reader: Operation, space: Space, consumer: Domain, read: Access, producer: Domain
-) -> list[tuple[Cond, Index]]:
+) -> tuple[tuple[Cond, Index], ...]:
     """Who reads each point of the producer, as guards over its dims and boxes of consumer points."""
-    current = tuple(Sym(dim) for dim in producer.dims)
-    if read.index == current and consumer == producer:
-        return [(TRUE, current)]
-    from tempo_ir.index import isl
-    from tempo_ir.index.inverse import inverse
-
     try:
-        access = isl.access_map(space, consumer, read.index, producer)
-        return inverse(access, isl.domain_set(space, producer))
+        return inverse_pieces(space, consumer, read.index, producer)
     except IndexExpressionError as error:
         refuse(
             reader,
             f"no gradient through the read {value_text(read.value)}{index_text(read.index)} in {consumer}: {error}; "
             "split the read into cases, each of which reads a range, or put stop_gradient round it",
         )
+
+
+@lru_cache(maxsize=4096)
+def inverse_pieces(
+    space: Space, consumer: Domain, index: Index, producer: Domain
+) -> tuple[tuple[Cond, Index], ...]:
+    """`isl.inverse` of a read, on values alone, so that the thousand equal reads of a deep network cost one answer."""
+    current = tuple(Sym(dim) for dim in producer.dims)
+    if index == current and consumer == producer:
+        return ((TRUE, current),)
+    from tempo_ir.index import isl
+    from tempo_ir.index.inverse import inverse
+
+    access = isl.access_map(space, consumer, index, producer)
+    return tuple(inverse(access, isl.domain_set(space, producer)))
 
 
 def _sliced(consumer: Domain, box: Index) -> frozenset[str]:
