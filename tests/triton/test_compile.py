@@ -12,7 +12,7 @@ from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import INDEX, UI8, UI32, PointerType, ReduceKind, is_float
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.dialects.tile.structure import KernelOp
-from tempo_ir.lowering.triton.compiling import SHARED_MEMORY, compile_kernels
+from tempo_ir.lowering.triton.compiling import SHARED_MEMORY, TritonCompileError, compile_kernels
 from tempo_ir.lowering.triton.printer import KernelSource, Style, print_kernel
 from tests.triton.test_kernels import CASES
 
@@ -113,7 +113,7 @@ def deep_learning() -> list[KernelSource]:
     found: list[KernelSource] = []
     for name, case in CASES.items():
         kernel = case(np.random.default_rng(0)).kernel
-        k.properties["sym_name"] = type(kernel.sym_name)(name.replace(" ", "_"))
+        kernel.properties["sym_name"] = type(kernel.sym_name)(name.replace(" ", "_"))
         found.append(print_kernel(kernel, CHECKED))
     return found
 
