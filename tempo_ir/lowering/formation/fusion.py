@@ -3,8 +3,8 @@
 Leaves are taken from the last to the first, so that a leaf's readers have found their groups before it. It joins one
 
 - if the group may hold it without running anything in between (`BlockGraph.joins`),
-- if all its readers there ask for it in a way that its cost allows (`rules.DEAREST`), and a contraction only at the
-  coordinates of what the kernel writes,
+- if its cost allows the worst read between it and what the kernel writes (`rules.DEAREST`): a contraction is only
+  computed at the coordinates of what is written,
 - if what the kernel writes keeps one shape: a value that is needed elsewhere too must be read at its own coordinates.
 
 A leaf that only moves elements is copied into every group that reads it.
@@ -36,9 +36,9 @@ class Group:
 
     leaves: list[BodyOperation]
     shape: Shape
-    at_sink: set[BodyOperation] = field(default_factory=set[BodyOperation])
-    """The leaves whose values are only asked for at the coordinates of what the kernel writes."""
-    written: set[BodyOperation] = field(default_factory=set[BodyOperation])
+    asked: dict[BodyOperation, Read]
+    """The worst read between each leaf and what the kernel writes; SAME of those that are only written."""
+    written: set[BodyOperation]
     copies: list[BodyOperation] = field(default_factory=list[BodyOperation])
     """Leaves that stay where they are and are computed here too."""
 
@@ -60,7 +60,7 @@ def _place(leaf: BodyOperation, graph: BlockGraph, groups: dict[int, Group], rea
     (value,) = leaf.yielded
     cost = cost_of(leaf)
     if cost is Cost.ALONE or readers is None:
-        groups[own] = Group([leaf], shape_of(value.type), {leaf}, {leaf})
+        groups[own] = Group([leaf], shape_of(value.type), {leaf: Read.SAME}, {leaf})
         return [own]
     if cost is Cost.FREE and _copy_everywhere(leaf, graph, groups, readers):
         return list(readers)
@@ -70,7 +70,7 @@ def _place(leaf: BodyOperation, graph: BlockGraph, groups: dict[int, Group], rea
             _add(groups[number], leaf, readers[number], needed)
             graph.join(own, number)
             return [number]
-    groups[own] = Group([leaf], shape_of(value.type), {leaf}, {leaf})
+    groups[own] = Group([leaf], shape_of(value.type), {leaf: Read.SAME}, {leaf})
     return [own]
 
 
@@ -111,18 +111,15 @@ def _accepts(
 ) -> bool:
     if len(group.leaves) + len(group.copies) >= LARGEST or _is_alone(group) or not _points_agree(group, leaf):
         return False
-    reads = [read for reader, argument in readers for read in reads_of(reader, argument)]
-    if any(cost > DEAREST[read] for read in reads):
+    asked = _worst(group, readers)
+    if cost > DEAREST[asked]:
         return False
-    same = all(read is Read.SAME for read in reads)
-    inner = not all(reader in group.at_sink for reader, _ in readers)
-    if cost is Cost.CONTRACTION and (inner or not same):
-        return False
-    if cost is Cost.PASS and inner and same:
-        return False
-    if not needed:
-        return True
-    return same and not inner and shape_of(leaf.yielded[0].type) == group.shape
+    return not needed or (asked is Read.SAME and shape_of(leaf.yielded[0].type) == group.shape)
+
+
+def _worst(group: Group, readers: Sequence[tuple[BodyOperation, SSAValue]]) -> Read:
+    """The worst read between a value and what the kernel writes."""
+    return max(max(group.asked[reader], *reads_of(reader, argument)) for reader, argument in readers)
 
 
 def _is_alone(group: Group) -> bool:
@@ -141,9 +138,7 @@ def depends_on_point(leaf: BodyOperation) -> bool:
 
 
 def _add(group: Group, leaf: BodyOperation, readers: Sequence[tuple[BodyOperation, SSAValue]], needed: bool) -> None:
-    same = all(read is Read.SAME for reader, argument in readers for read in reads_of(reader, argument))
-    if same and all(reader in group.at_sink for reader, _ in readers):
-        group.at_sink.add(leaf)
+    group.asked[leaf] = _worst(group, readers)
     group.leaves.insert(0, leaf)
     if needed:
         group.written.add(leaf)
@@ -170,6 +165,7 @@ def _copy_everywhere(
     if not everywhere or not readers:
         return False
     for number in accepting:
+        groups[number].asked[leaf] = _worst(groups[number], readers[number])
         groups[number].copies.insert(0, leaf)
         for source in sources:
             graph.depend(source, graph.members[number][0])

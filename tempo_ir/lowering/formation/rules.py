@@ -7,7 +7,7 @@ contraction many times.
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum, auto
+from enum import IntEnum, auto
 
 from xdsl.ir import Operation, SSAValue
 
@@ -23,23 +23,25 @@ class Cost(IntEnum):
     LIGHT = auto()
     HEAVY = auto()
     PASS = auto()
-    CONTRACTION = auto()
+    """A loop over other elements: a sum, a maximum."""
+    DEAR = auto()
+    """Not to be computed twice: a contraction, a softmax."""
     ALONE = auto()
 
 
-class Read(Enum):
-    """How a leaf asks for the elements of an operand."""
+class Read(IntEnum):
+    """How a leaf asks for the elements of an operand, from once to many times."""
 
     SAME = auto()
     """At its own coordinates."""
     STRETCHED = auto()
     """At some of its own coordinates: the operand broadcasts."""
+    MOVED = auto()
+    """Each element about once, at other coordinates."""
     REDUCED = auto()
     """Each element once, in a loop."""
     ROW = auto()
     """Each element of a row two or three times, in loops."""
-    MOVED = auto()
-    """Each element about once, at other coordinates."""
     REPEATED = auto()
     """Each element many times."""
 
@@ -51,19 +53,19 @@ _HEAVY = (
     sdg.ModOp, sdg.RandomOp,
 )  # fmt: skip
 _LIGHT = (sdg.UnaryOp, sdg.BinaryOp, sdg.CompareOp, sdg.LogicOp, sdg.SelectOp)
-_PASS = (sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp)
+_PASS = (sdg.ReduceOp, sdg.ArgReduceOp)
 _MOVES = (sdg.TransposeOp, sdg.ReshapeOp, sdg.SliceOp, sdg.ReverseOp)
 _POINTWISE = (*_LIGHT, sdg.CastOp, sdg.StopGradientOp, sdg.BroadcastOp)
 
 DEAREST = {
-    Read.SAME: Cost.CONTRACTION,
+    Read.SAME: Cost.DEAR,
     Read.STRETCHED: Cost.PASS,
-    Read.REDUCED: Cost.HEAVY,
+    Read.MOVED: Cost.PASS,
+    Read.REDUCED: Cost.PASS,
     Read.ROW: Cost.LIGHT,
-    Read.MOVED: Cost.LIGHT,
     Read.REPEATED: Cost.FREE,
 }
-"""The dearest value that may be computed anew for each way of reading it."""
+"""The dearest value that may be computed anew, by the worst read between it and what the kernel writes."""
 
 
 def work_of(leaf: BodyOperation) -> Operation | None:
@@ -83,7 +85,7 @@ def cost_of(leaf: BodyOperation) -> Cost:
         return Cost.LIGHT
     if isinstance(op, _PASS):
         return Cost.PASS
-    return Cost.CONTRACTION if isinstance(op, sdg.ContractOp) else Cost.ALONE
+    return Cost.DEAR if isinstance(op, (sdg.ContractOp, sdg.SoftmaxOp)) else Cost.ALONE
 
 
 def reads_of(leaf: BodyOperation, argument: SSAValue) -> list[Read]:
