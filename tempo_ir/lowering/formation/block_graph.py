@@ -124,12 +124,15 @@ def places(op: Operation) -> tuple[set[Place], set[Place]]:
     """The buffers that an operation reads and those that it writes, with everything inside it."""
     reads: set[Place] = set()
     writes: set[Place] = set()
-    for inner in op.walk():
+    waiting = [op]
+    while waiting:
+        inner = waiting.pop()
         if isinstance(inner, AccessOperation):
             reads.update(inner.ins)
             writes.update(inner.outs)
             if isinstance(inner, HostOp):
                 writes.add(HOST)
-        elif not isinstance(inner.parent_op(), AccessOperation):
-            writes.update(inner.operands)
+            continue
+        writes.update(inner.operands)
+        waiting += [op for region in inner.regions for block in region.blocks for op in block.ops]
     return reads, writes

@@ -68,6 +68,8 @@ def _blocks(program: ProgramOp) -> list[Block]:
 
 def join_guards(block: Block) -> None:
     """Make guards of a block that test the same condition one, where nothing has to run in between."""
+    if sum(isinstance(op, IfOp) for op in block.ops) < 2:
+        return
     graph = BlockGraph(block)
     guards: list[IfOp] = []
     for op in graph.items:
