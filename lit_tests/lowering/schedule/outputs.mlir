@@ -14,8 +14,7 @@
 // CHECK:           loop.compute at (t = t) ins(%a = %y[t]) outs(%second[t]) {
 // CHECK:         loop.for t = 0 to T {
 // CHECK-NEXT:      loop.compute at (t = t) ins(%a = %y[T - t - 1]) outs(%backwards[t]) {
-// CHECK:         loop.for t = 0 to T {
-// CHECK-NEXT:      loop.compute at (t = t) ins(%a = %x[t]) outs(%same[t]) {
+// CHECK:           loop.compute at (t = t) ins(%a = %x[t]) outs(%same[t]) {
 // CHECK:         loop.compute outs(%number) {
 // CHECK-NEXT:      %0 = sdg.constant 3 : tensor<i64>
 // CHECK-NEXT:      loop.yield %0 : tensor<i64>

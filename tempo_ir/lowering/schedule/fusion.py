@@ -96,13 +96,16 @@ class Level:
         self.clusters.append(item)
 
     def targets(self, item: Cluster, last: int) -> Iterator[int]:
-        """The loops that an item may join, the best first; beside the last that it reads only those of its own kind."""
+        """The loops that an item may join, the best first: the last that it reads, later ones over the same points."""
         if not self.choices.fuse:
             return
         if last >= 0:
             yield last
+        domain = self.graph.statements[item.statements[0]].domain
         for position in reversed(range(last + 1, len(self.clusters))):
-            if self.clusters[position].parallel and item.parallel:
+            other = self.clusters[position]
+            same = self.graph.statements[other.statements[0]].domain == domain
+            if item.parallel and other.parallel and same:
                 yield position
 
     def fused(self, target: Cluster, item: Cluster, edges: Sequence[Edge]) -> dict[Direction, dict[int, int]]:

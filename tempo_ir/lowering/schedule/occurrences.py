@@ -2,10 +2,9 @@
 """
 Where and when the ops of a loop program run, read back from the loops and guards themselves, as isl sets and maps.
 
-The checkers of order (`legality`) and of storage (`storage_legality`) stand on this; nothing here is shared with what
-made the loops. One iteration of an op runs before another if it comes first in the outermost common loop in which
-they differ (downwards where the loop does), or, where they differ in none, if it stands first in the block where
-their paths part.
+The checker of order (`legality`) stands on this; nothing here is shared with what made the loops. One iteration of an
+op runs before another if it comes first in the outermost common loop in which they differ (downwards where the loop
+does), or, where they differ in none, if it stands first in the block where their paths part.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from xdsl.ir import Block, Operation
 
 from tempo_ir.dialects.loop import ForOp, IfOp, ProgramOp
 from tempo_ir.index.domain import Space
-from tempo_ir.index.expr import TRUE, Cond, Entry, Expr, Index, Slice, Sym, compare, conj, negate
-from tempo_ir.index.isl import DIM, Map, Set, condition_set, encode, params_set, pw_aff, read_map
+from tempo_ir.index.expr import TRUE, Cond, Expr, Sym, compare, conj, negate
+from tempo_ir.index.isl import DIM, Map, Set, condition_set, encode, params_set, pw_aff
 
 
 @dataclass(frozen=True)
@@ -109,23 +108,6 @@ class Timeline:
             whole = whole.flat_range_product(Map.from_pw_aff(pw_aff(self.space, names, value)))
         return whole
 
-    def rows(self, frame: Frame, index: Index) -> Map:
-        """The rows at an index in each iteration of an op: `{ [t] -> [s] : t - 2 <= s <= t and ... }`."""
-        key = ("rows", frame, index)
-        if key not in self._maps:
-            whole = Map.from_domain(self.points(frame.iterators, frame.holds()))
-            for entry in index:
-                whole = whole.flat_range_product(self._entry(frame.iterators, entry))
-            self._maps[key] = whole
-        return self._maps[key]
-
-    def _entry(self, names: Sequence[str], entry: Entry) -> Map:
-        if not isinstance(entry, Slice):
-            return self.function(names, (entry,))
-        first, end = self.function(names, (entry.start,)), self.function(names, (entry.stop,))
-        above = first.apply_range(read_map(f"{{ [a] -> [r] : r >= a and (r - a) mod {entry.step} = 0 }}"))
-        return above.intersect(end.apply_range(read_map("{ [a] -> [r] : r < a }")))
-
     def runs(self, frame: Frame, point: tuple[Expr, ...]) -> Map:
         """The point of each iteration of an op: `{ [i, t] -> [i, t - 1] : ... }`."""
         key = ("runs", frame, point)
@@ -140,18 +122,4 @@ class Timeline:
         if key not in self._maps:
             values = [-Sym(loop.iterator) if loop.down else Sym(loop.iterator) for loop in frame.loops[:common]]
             self._maps[key] = self.function(frame.iterators, values)
-        return self._maps[key]
-
-    def before(self, first: Occurrence, second: Occurrence) -> Map:
-        """From each iteration of one op to the iterations of another that run after it."""
-        common = common_loops(first.frame, second.frame)
-        key = ("before", first.frame, second.frame, first.place < second.place)
-        if key not in self._maps:
-            times = [
-                self.runs(each.frame, ()).domain().identity().apply_range(self.time(each.frame, common))
-                for each in (first, second)
-            ]
-            space = times[0].get_space().range()
-            order = Map.lex_le(space) if first.place < second.place else Map.lex_lt(space)
-            self._maps[key] = times[0].apply_range(order).apply_range(times[1].reverse())
         return self._maps[key]
