@@ -12,14 +12,16 @@ os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from benchmarks import first  # noqa: E402
-from benchmarks.harness import Report  # noqa: E402
+from benchmarks import first
+from benchmarks.harness import Report
 
 BENCHMARKS = {"first": first.run}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="tempo_ir beside torch and jax on the same work")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="tempo_ir beside torch and jax on the same work"
+    )
     parser.add_argument("name", choices=sorted(BENCHMARKS), help="which benchmark")
     parser.add_argument("--quick", action="store_true", help="smaller cases and fewer rounds")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows as JSON")

@@ -19,7 +19,7 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds of one run of a system, as it measures itself: `excluded` (time inside an environment, say) is taken out."""
+    """Seconds of one run of a system; `excluded` (time inside an environment, say) is taken out."""
 
     wall: float
     cpu: float
@@ -34,8 +34,8 @@ class Measurement:
 class System:
     """One contender: a name, a run of the whole work, and what it cost to prepare it.
 
-    `run` does the work once and returns the seconds to leave out of the time (0.0 mostly). `units` in `compare` says how many
-    units (tokens, iterations) one run is.
+    `run` does the work once and returns the seconds to leave out of the time (0.0 mostly). `units` in `compare` says
+    how many units (tokens, iterations) one run is.
     """
 
     name: str
@@ -127,7 +127,12 @@ def compare(
         if system.name != "tempo_ir":
             pairs = [theirs.seconds / mine for theirs, mine in zip(times[system.name], ours, strict=True)]
             report.ratios.append(
-                {"benchmark": benchmark, "case": dict(case), "system": system.name, "median_ratio": statistics.median(pairs)}
+                {
+                    "benchmark": benchmark,
+                    "case": dict(case),
+                    "system": system.name,
+                    "median_ratio": statistics.median(pairs),
+                }
             )
 
 
@@ -138,7 +143,7 @@ def measure(system: System) -> Measurement:
 
 
 def read_bandwidth(size: int) -> float:
-    """Bytes per second at which one thread reads `size` bytes of f32 over and over (best of 10): the bound of decode."""
+    """Bytes per second at which one thread reads `size` bytes of f32 over and over (best of 10)."""
     import numpy as np
 
     data = np.ones(max(size // 4, 1), np.float32)
@@ -164,7 +169,9 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "threads": 1,
         "python": platform.python_version(),
-        "versions": {name: installed(name) for name in ("tempo_ir", "xdsl", "llvmlite", "numpy", "torch", "jax", "gymnasium")},
+        "versions": {
+            name: installed(name) for name in ("tempo_ir", "xdsl", "llvmlite", "numpy", "torch", "jax", "gymnasium")
+        },
     }
 
 

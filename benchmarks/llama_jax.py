@@ -25,7 +25,10 @@ class JaxLlama:
 
         def stack(*names: str) -> jax.Array:
             return jnp.stack(
-                [jnp.concatenate([jnp.asarray(weights[f"model.layers.{n}.{name}.weight"]) for name in names]) for n in layers]
+                [
+                    jnp.concatenate([jnp.asarray(weights[f"model.layers.{n}.{name}.weight"]) for name in names])
+                    for n in layers
+                ]
             )
 
         self.parameters = {
@@ -67,7 +70,7 @@ class JaxLlama:
         return lax.fori_loop(0, length - 1, step, (tokens, cache))[0]
 
     def trunk(self, parameters: Any, token: jax.Array, t: Any, cache: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """The hidden state (batch, hidden) after all layers at position t, and the cache with the new keys and values."""
+        """The hidden state (batch, hidden) after all layers at position t, and the cache with the new rows."""
         batch, length = token.shape[0], cache.shape[-2]
         frequency = self.theta ** (-jnp.arange(0, self.width, 2, dtype=jnp.float32) / self.width)
         angle = jnp.tile(t * frequency, 2)

@@ -56,7 +56,7 @@ class TorchLlama:
         return tokens.numpy()
 
     def forward(self, tokens: torch.Tensor, start: int, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-        """Logits (batch, vocabulary) of the last of `tokens` (batch, n), which stand at positions start .. start + n."""
+        """Logits (batch, vocabulary) of the last of `tokens` (batch, n), at positions start .. start + n."""
         batch, n = tokens.shape
         stop = start + n
         cos, sin = self.cos[start:stop], self.sin[start:stop]
@@ -65,15 +65,22 @@ class TorchLlama:
         for index, layer in enumerate(self.layers):
             h = F.rms_norm(x, x.shape[-1:], layer["norm_in"], self.epsilon)
             q, k, v = (
-                part.view(batch, n, -1, self.width).transpose(1, 2) for part in F.linear(h, layer["qkv"]).split(split, dim=-1)
+                part.view(batch, n, -1, self.width).transpose(1, 2)
+                for part in F.linear(h, layer["qkv"]).split(split, dim=-1)
             )
             keys[index, :, :, start:stop] = rotate(k, cos, sin)
             values[index, :, :, start:stop] = v
             attended = F.scaled_dot_product_attention(
-                rotate(q, cos, sin), keys[index, :, :, :stop], values[index, :, :, :stop], is_causal=n > 1, enable_gqa=True
+                rotate(q, cos, sin),
+                keys[index, :, :, :stop],
+                values[index, :, :, :stop],
+                is_causal=n > 1,
+                enable_gqa=True,
             )
             x = x + F.linear(attended.transpose(1, 2).reshape(batch, n, -1), layer["o"])
-            gate, up = F.linear(F.rms_norm(x, x.shape[-1:], layer["norm_post"], self.epsilon), layer["gate_up"]).chunk(2, dim=-1)
+            gate, up = F.linear(F.rms_norm(x, x.shape[-1:], layer["norm_post"], self.epsilon), layer["gate_up"]).chunk(
+                2, dim=-1
+            )
             x = x + F.linear(F.silu(gate) * up, layer["down"])
         return F.linear(F.rms_norm(x[:, -1], x.shape[-1:], self.final_norm, self.epsilon), self.head)
 

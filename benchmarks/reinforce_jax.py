@@ -1,4 +1,4 @@
-"""REINFORCE with a baseline in jax: acting jitted per step, the whole learning step in one jit, environments in Python."""
+"""REINFORCE with a baseline in jax: acting jitted per step, learning in one jit, environments in Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.reinforce_torch import Environments
 
 
 def initial(key: jax.Array, outputs: int) -> list[tuple[jax.Array, jax.Array]]:
-    sizes = [(4, 64), (64, 64), (64, outputs)]
+    sizes = [(4, 64), (64, outputs)]
     keys = jax.random.split(key, len(sizes))
     return [
         (jax.random.uniform(k, size, minval=-1, maxval=1) / size[0] ** 0.5, jnp.zeros(size[1]))
@@ -57,7 +57,9 @@ class JaxReinforce:
         _, ret = lax.scan(back, bootstrap[-1], (reward, terminated, truncated, bootstrap), reverse=True)
         target = lax.stop_gradient(ret)
         value = mlp(parameters["critic"], observation)[..., 0]
-        logp = jnp.take_along_axis(jax.nn.log_softmax(mlp(parameters["policy"], observation)), action[..., None], -1)[..., 0]
+        logp = jnp.take_along_axis(jax.nn.log_softmax(mlp(parameters["policy"], observation)), action[..., None], -1)[
+            ..., 0
+        ]
         weight = alive / alive.sum()
         return (weight * ((value - target) ** 2 - logp * lax.stop_gradient(target - value))).sum()
 

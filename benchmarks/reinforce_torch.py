@@ -17,13 +17,11 @@ class Environments(Protocol):
 
 
 def mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
-    return nn.Sequential(
-        nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, hidden), nn.Tanh(), nn.Linear(hidden, outputs)
-    )
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.Tanh(), nn.Linear(hidden, outputs))
 
 
 class TorchReinforce:
-    """Policy and critic 4-64-64-2 and 4-64-64-1; an iteration acts `steps` steps in all environments, then takes one Adam step.
+    """Policy and critic 4-64-2 and 4-64-1; an iteration acts `steps` steps everywhere, then takes one Adam step.
 
     `draw(i, t)` gives the uniforms (environments,) that choose the actions; torch's own generator by default.
     """

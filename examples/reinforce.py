@@ -29,11 +29,11 @@ class CartPoles:
 
 
 @tp.program
-def reinforce(envs=8, gamma=0.99, lr=1e-2):
+def reinforce(envs=8, gamma=0.99, lr=1e-2, environments=CartPoles, monitor=None):
     (i, I), (t, T) = tp.dims("i", "t")
     policy = nn.MLP(4, 64, 2, name="policy", steps=i)
     critic = nn.MLP(4, 64, 1, name="critic", steps=i)
-    env = tp.host(lambda: CartPoles(envs))
+    env = tp.host(lambda: environments(envs))
     obs = tp.tensor("obs", tp.f32[envs, 4], over=(i, t))
     alive = tp.tensor("alive", tp.bool[envs], over=(i, t))
     logits = policy[i](obs)
@@ -56,7 +56,10 @@ def reinforce(envs=8, gamma=0.99, lr=1e-2):
     weight = alive.cast(tp.f32) / tp.sum(alive[i, 0:T].cast(tp.f32))
     optim.Adam(lr).minimize(tp.sum(weight * step_loss), (policy, critic))
     score = tp.mean(tp.sum(r[i, 0:T], axis=0))
-    tp.log(i, score=score)  # a host op: prints while the program runs
+    if monitor is None:
+        tp.log(i, score=score)  # a host op: prints while the program runs
+    else:
+        tp.host(monitor).show(i, score)
     tp.output("score", score)
 
 
