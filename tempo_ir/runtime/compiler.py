@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 GRAPH_PASSES = default_pipeline()
 """The passes on the graph, in order."""
-LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-lower-kernels")
+LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-lower-kernels")
 """From the graph to kernels and launches, in order."""
 TARGETS = ("cpu", "reference", "triton-interpret")
 

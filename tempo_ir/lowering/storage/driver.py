@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+
+from xdsl.ir import SSAValue
+
 from tempo_ir.dialects.loop import ProgramOp
-from tempo_ir.lowering.storage.plan import Planner
+from tempo_ir.lowering.storage.check import Claim, Memory, check_storage, instances
+from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
 
 
 def plan_storage(program: ProgramOp) -> None:
-    """Let the buffers of a program keep no more rows than are read."""
+    """
+    Let the buffers of a program keep no more rows than are read.
+
+    Raises IllegalStorageError, a fault of the compiler, where the result loses a value.
+    """
+    before = instances(program)
     planner = Planner.of(program)
     plan = planner.plan()
-    Rewriter(program, planner.liveness).rewrite(plan)
+    rewriter = Rewriter(program, planner.liveness)
+    buffers = rewriter.rewrite(plan)
+    check_storage(program, Claim(before, dict(_memories(plan, buffers)), rewriter.replaced, {}))
+
+
+def _memories(plan: Sequence[Planned], buffers: Mapping[SSAValue, SSAValue]) -> Iterator[tuple[SSAValue, Memory]]:
+    """Where the plan puts each buffer."""
+    for planned in plan:
+        stored = tuple(position for position, dim in enumerate(planned.dims) if dim is not None)
+        for buffer, member in planned.group.members.items():
+            yield buffer, Memory(buffers[buffer], member.dims, member.cells, stored)

@@ -1,10 +1,10 @@
 # pyright: basic
 """
-Which rows of a memory live together, by isl: the relation between rows and the times at which they are written and read.
+Which rows of a memory live together, by isl: relations between rows and the times at which they are written and read.
 
-A time is a vector that orders all operations: the number of the outermost loop, its iteration, the number of the loop or
-operation inside, and so on (Feautrier 1992). A row lives from its write to its last read; the distance of two rows that
-live together bounds how many slots a dim needs (Lefebvre and Feautrier 1998, "successive modulo").
+A time is a vector that orders all operations: the number of the outermost loop, its iteration, the number of the loop
+or operation inside, and so on (Feautrier 1992). A row lives from its write to its last read; the distance of two rows
+that live together bounds how many slots a dim needs (Lefebvre and Feautrier 1998, "successive modulo").
 
 Numbers are counted anew in each question and questions are remembered, so that equal layers ask once.
 """
@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from tempo_ir.dialects.loop import ForOp
 from tempo_ir.index.domain import Space
-from tempo_ir.index.expr import Cond, Const, Index, Slice, Sym, conj, free_symbols
+from tempo_ir.index.expr import Cond, Const, Expr, Index, Slice, Sym, conj, free_symbols
 from tempo_ir.index.inverse import inverse
 from tempo_ir.index.isl import (
     DIM,
@@ -121,7 +121,7 @@ class Liveness:
         key = ("disjoint", *((use.frame.pattern, use.cells) for use in (left, right)))
         return self._asked(key, lambda: self._cells(left).is_disjoint(self._cells(right)))
 
-    def lies_within(self, use: CellUse, position: int, extent: object) -> bool:
+    def lies_within(self, use: CellUse, position: int, extent: Expr) -> bool:
         """Whether the cells of a use are in `[0, extent)` of a dim."""
         key = ("within", use.frame.pattern, use.cells, position, extent)
         return self._asked(key, lambda: self._lies_within(use, position, extent))
@@ -180,13 +180,12 @@ class Liveness:
         return len(common)
 
     def _writes_once(self, use: CellUse) -> bool:
-        iterators = [entry - _shift(entry) for entry in use.cells if _shift(entry) is not None]
-        if {Sym(name) for name in use.frame.iterators} <= set(iterators):
+        if set(use.frame.iterators) <= _shifted_names(use.cells):
             return True
         key = ("once", use.frame.pattern, use.cells)
         return self._asked(key, lambda: self._relation(use, [Sym(n) for n in use.frame.iterators]).is_injective())
 
-    def _lies_within(self, use: CellUse, position: int, extent: object) -> bool:
+    def _lies_within(self, use: CellUse, position: int, extent: Expr) -> bool:
         outer = Writer((), self.space.params)
         names = [f"c{number}'" for number in range(len(use.cells))]
         body = f"{tuple_text('', names)} : 0 <= {names[position]} < {outer.expr(extent)}"
@@ -216,7 +215,7 @@ class Liveness:
     # -- relations
 
     def _times(self, question: Question, endless: ForOp | None = None) -> tuple[Map, Map]:
-        """From cells to the times at which they are written, and read. A loop that is `endless` has no last iteration."""
+        """From cells to the times at which they are written, and read. The loop `endless` has no last iteration."""
         ranks, length = question.ranks, self._length(question)
         maps = [(use.use.writes, self._use_times(use, ranks, length, endless)) for use in question.uses]
         reads = [relation for writes, relation in maps if not writes]
@@ -238,16 +237,16 @@ class Liveness:
         return read_map(writer.declared(f"{tuple_text('', source)} -> {tuple_text('', target)}"))
 
     @staticmethod
-    def _time(use: CellUse, ranks: Mapping[int, int], length: int) -> Index:
+    def _time(use: CellUse, ranks: Mapping[int, int], length: int) -> tuple[Expr, ...]:
         """The number of each loop and its iteration, then the operation and the moment; padded."""
-        time = []
+        time: list[Expr] = []
         for number, loop in zip(use.use.order, use.frame.loops, strict=False):
             iterator = Sym(loop.iterator)
             time += [Const(ranks[number]), -iterator if loop.down else iterator]
         time += [Const(ranks[use.use.order[-1]]), Const(use.moment)]
         return (*time, *[Const(0)] * (length - len(time)))
 
-    def _relation(self, use: CellUse, values: Sequence, endless: ForOp | None = None) -> Map:
+    def _relation(self, use: CellUse, values: Sequence[Expr], endless: ForOp | None = None) -> Map:
         """From each cell that a use touches to `values` at the iterations in which it does."""
         iterators = use.frame.iterators
         writer = Writer(iterators, self.space.params)
@@ -305,13 +304,14 @@ def _union(maps: Sequence[Map]) -> Map:
     return whole
 
 
-def _shift(entry) -> Const | None:
-    """The constant that an entry adds to one name; None where it is no such sum."""
-    names = free_symbols(entry)
-    if isinstance(entry, Slice) or len(names) != 1:
-        return None
-    offset = entry - Sym(next(iter(names)))
-    return offset if isinstance(offset, Const) else None
+def _shifted_names(cells: Index) -> set[str]:
+    """The names that an entry shifts by a number: `t` of `[t - 1]`."""
+    found: set[str] = set()
+    for entry in cells:
+        names = free_symbols(entry)
+        if not isinstance(entry, Slice) and len(names) == 1 and isinstance(entry - Sym(min(names)), Const):
+            found |= names
+    return found
 
 
 def _lives_in_one_iteration(question: Question) -> bool:
@@ -325,8 +325,8 @@ def _lives_in_one_iteration(question: Question) -> bool:
         return False
     writes = [use for use in question.uses if use.use.writes]
     loops, cells = writes[0].frame.loops, writes[0].cells
-    found = {entry - shift for entry in cells if (shift := _shift(entry)) is not None}
-    if any(isinstance(entry, Slice) for entry in cells) or not {Sym(loop.iterator) for loop in loops} <= found:
+    iterators = {loop.iterator for loop in loops}
+    if any(isinstance(entry, Slice) for entry in cells) or not iterators <= _shifted_names(cells):
         return False
     last = max(write.use.order[-1] for write in writes)
     for use in question.uses:

@@ -31,10 +31,10 @@ class LoopPlanStoragePass(ModulePass):
     }                                                       }
     ```
 
-    A value and its copies become one buffer where that needs no more room. Per dim a buffer then has one slot, a ring of
-    as many slots as rows live at once, rows that grow where readers take prefixes, or all rows. It stands in the innermost
-    loop that it lives in, and what is left of it is freed after its last reader. The result is proved right before it
-    replaces the program; what is not proved keeps every row, with a remark.
+    A value and its copies become one buffer where that needs no more room. Per dim a buffer then has one slot, a ring
+    of as many slots as rows live at once, rows that grow where readers take prefixes, or all rows. It stands in the
+    innermost loop that it lives in, and rows are freed after their last reader. The result is proved right; what is not
+    understood keeps every row, with a remark.
     """
 
     name = "loop-plan-storage"
@@ -45,5 +45,7 @@ class LoopPlanStoragePass(ModulePass):
 
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
             if is_lowered(program):
-                raise PassFailedException(f"{self.name} runs before kernels are launched: put it before loop-lower-kernels")
+                raise PassFailedException(
+                    f"{self.name} runs before kernels are launched: put it before loop-lower-kernels"
+                )
             plan_storage(program)

@@ -1,4 +1,4 @@
-"""How each memory of a program keeps its rows: which buffers it holds, and per dim full, growing, a ring or one slot."""
+"""How each memory of a program keeps its rows: which buffers it holds, and how many rows of each dim."""
 
 from __future__ import annotations
 
@@ -191,8 +191,7 @@ class Planner:
             return
         extents = group.extents(self.space)
         dims = tuple(
-            self._dim(group, position, window, extents[position], uses)
-            for position, window in enumerate(shape.windows)
+            self._dim(group, position, window, extents[position], uses) for position, window in enumerate(shape.windows)
         )
         yield Planned(group, uses, dims)
 

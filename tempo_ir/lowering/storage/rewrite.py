@@ -15,7 +15,6 @@ from tempo_ir.dialects.loop import (
     BufferType,
     ForOp,
     IfOp,
-
     ProgramOp,
     YieldOp,
 )
@@ -26,16 +25,20 @@ from tempo_ir.index.expr import Index, free_symbols, negate
 from tempo_ir.index.isl import upper_bound
 from tempo_ir.lowering.storage.liveness import Liveness, Question
 from tempo_ir.lowering.storage.plan import Planned
-from tempo_ir.lowering.storage.uses import Use
 
 
 @dataclass
 class Rewriter:
-    """Rewrites one program. `replaced` holds the operations that were made anew: the new one, and the one it was."""
+    """
+    Rewrites one program. `replaced` holds for each operation that was made anew the one it was, and which of its
+    results it has.
+    """
 
     program: ProgramOp
     liveness: Liveness
-    replaced: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
+    replaced: dict[Operation, tuple[Operation, tuple[int, ...]]] = field(
+        default_factory=dict[Operation, tuple[Operation, tuple[int, ...]]]
+    )
 
     def rewrite(self, plan: Sequence[Planned]) -> dict[SSAValue, SSAValue]:
         """Give every memory of a plan its buffer; returns the buffer in which each buffer lies now."""
@@ -91,7 +94,7 @@ class Rewriter:
         return tensor(group.row.element_type, [room(extent) for extent in shape_of(group.row)])
 
     def _block(self, planned: Planned) -> Block:
-        """The innermost block in which the memory lives: no row is read in another run of the block than it is written."""
+        """The innermost block in no run of which a row is read that another run wrote."""
         question = Question(planned.uses, len(planned.group.dims))
         common, private = question.common_loops, self.liveness.private_loops(question)
         chains = [_blocks(use.use.op) for use in planned.uses]
@@ -122,7 +125,7 @@ class Rewriter:
         op.body.detach_block(block)
         smaller = type(op)([reads[number] for number in needed], writes, Region(block), op.point)
         smaller.location = op.location
-        self.replaced[smaller] = op
+        self.replaced[smaller] = op, tuple(kept)
         parent = op.parent
         assert parent is not None
         parent.insert_op_before(smaller, op)
@@ -189,7 +192,8 @@ def _tidy(guard: IfOp) -> None:
     if then and (otherwise or guard.otherwise is None):
         return
     region = guard.then if then else guard.otherwise
-    assert region is not None and guard.parent is not None
+    assert region is not None
+    assert guard.parent is not None
     block = region.block
     region.detach_block(block)
     smaller = IfOp(guard.condition if then else negate(guard.condition), Region(block))
@@ -201,5 +205,3 @@ def _tidy(guard: IfOp) -> None:
 def _erase(op: Operation) -> None:
     op.detach()
     op.erase()
-
-

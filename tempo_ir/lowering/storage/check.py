@@ -1,0 +1,542 @@
+# pyright: basic
+"""
+Proof that a storage plan keeps every value that is read: on every compile, with no code in common with the planner.
+
+It is given what the program read and wrote before, and the claim in which cell of which buffer each row lies now. It
+reads loops, guards, order and accesses back from the program and proves, for all sizes that the program admits:
+
+- every operation runs as before, on the rows that the claim names; what is no longer written was a copy onto itself;
+- no cell is written twice, and each is written before it is read;
+- between the write of a cell and a read of it nothing is written where it lies: not by a ring that comes round, not in
+  place by an operation that may still read;
+- a buffer made in a loop passes nothing on to the next iteration, and an array of the caller ends with all its rows;
+- what is freed is there, and not read any more.
+
+Questions are asked once per pattern, so that equal layers cost one. Liveness on schedules as in Feautrier (1992).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import PassFailedException
+
+from tempo_ir.dialects.loop import (
+    AccessOperation,
+    BodyOperation,
+    BufferDim,
+    BufferType,
+    ForOp,
+    FreeOp,
+    IfOp,
+    OutputOp,
+    ProgramOp,
+    YieldOp,
+)
+from tempo_ir.dialects.sdg import SdgOp
+from tempo_ir.dialects.types import shape_of
+from tempo_ir.index.domain import Space
+from tempo_ir.index.expr import (
+    TRUE,
+    Cond,
+    Const,
+    Expr,
+    Index,
+    Slice,
+    Sym,
+    compare,
+    conj,
+    free_symbols,
+    negate,
+    substitute,
+)
+from tempo_ir.index.isl import DIM, Map, Set, Writer, counterexample, encode, params_set, read_map, read_set, tuple_text
+
+
+class IllegalStorageError(PassFailedException):
+    """A plan that loses a value: a fault of the compiler. `op` is the operation concerned."""
+
+    def __init__(self, message: str, op: Operation):
+        super().__init__(f"internal error, illegal storage: {message}")
+        self.op = op
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An operation as it stands in a program, with its accesses. `time` numbers the loops round it and itself."""
+
+    op: Operation
+    loops: tuple[ForOp, ...]
+    guard: Cond
+    time: tuple[int, ...]
+    reads: tuple[tuple[SSAValue, Index], ...] = ()
+    writes: tuple[tuple[SSAValue, Index], ...] = ()
+    arguments: tuple[SSAValue, ...] = ()
+    results: tuple[SSAValue, ...] = ()
+
+    @property
+    def iterators(self) -> tuple[str, ...]:
+        """The names of the iterators round it."""
+        return tuple(loop.iterator for loop in self.loops)
+
+    def holds(self) -> Cond:
+        """What holds when it runs."""
+        inside: list[Cond] = [self.guard]
+        for loop in self.loops:
+            iterator = Sym(loop.iterator)
+            inside += [compare("<=", loop.lower, iterator), compare("<", iterator, loop.upper)]
+            if loop.step != 1:
+                inside.append(compare("=", (iterator - loop.lower) % loop.step, 0))
+        return conj(*inside)
+
+    @property
+    def pattern(self) -> tuple[object, ...]:
+        """The loops and the guard, without the operations."""
+        return tuple((loop.iterator, loop.range, loop.down) for loop in self.loops), self.guard
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where the rows of a buffer are said to lie: cell `cells` (over `dims`, those of the buffer) of another buffer.
+
+    `stored` are the positions of the cell's coordinates that the other buffer stores, in its order.
+    """
+
+    buffer: SSAValue
+    dims: tuple[str, ...]
+    cells: tuple[Expr, ...]
+    stored: tuple[int, ...]
+
+    def at(self, index: Index) -> Index:
+        """The cells of rows: a point, or of one slice along each dim that is sliced."""
+        points = {d: e for d, e in zip(self.dims, index, strict=True) if not isinstance(e, Slice)}
+        slices = {d: e for d, e in zip(self.dims, index, strict=True) if isinstance(e, Slice)}
+        entries: list = []
+        for cell in self.cells:
+            sliced = sorted(free_symbols(cell) & slices.keys())
+            if not sliced:
+                entries.append(substitute(cell, points))
+                continue
+            moved, taken = cell - Sym(sliced[0]), slices[sliced[0]]
+            entries.append(Slice(taken.start + moved, taken.stop + moved, taken.step))
+        return tuple(entries)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """
+    What the program did before, and what is said to have become of it.
+
+    `origins` holds for each operation that replaced another that other one, and which of its results are left;
+    `memories` where each buffer lies, those that are not in it are as they were; `freed` the cells that a free names.
+    """
+
+    before: Sequence[Instance]
+    memories: Mapping[SSAValue, Memory]
+    origins: Mapping[Operation, tuple[Operation, tuple[int, ...]]]
+    freed: Mapping[Operation, Index]
+
+
+def instances(program: ProgramOp) -> tuple[Instance, ...]:
+    """Everything that reads, writes or frees rows, in program order."""
+    return tuple(_Walk().block(program.body.block, (), TRUE, ()))
+
+
+@dataclass
+class _Walk:
+    count: int = 0
+
+    def block(self, block: Block, loops: tuple[ForOp, ...], guard: Cond, time: tuple[int, ...]) -> Iterator[Instance]:
+        for op in block.ops:
+            self.count += 1
+            now = (*time, self.count)
+            match op:
+                case ForOp():
+                    yield from self.block(op.body.block, (*loops, op), guard, now)
+                    self.count += 1
+                    if op.until is not None:
+                        yield Instance(op, (*loops, op), guard, (*now, self.count), (op.until,))
+                case IfOp():
+                    yield from self.block(op.then.block, loops, conj(guard, op.condition), time)
+                    if op.otherwise is not None:
+                        yield from self.block(op.otherwise.block, loops, conj(guard, negate(op.condition)), time)
+                case AccessOperation():
+                    reads = tuple((read.buffer, read.index) for read in op.reads)
+                    writes = tuple((write.buffer, write.index) for write in op.writes)
+                    body = isinstance(op, BodyOperation)
+                    arguments = tuple(op.body.block.args) if body else ()
+                    yield Instance(op, loops, guard, now, reads, writes, arguments, op.yielded if body else ())
+                case FreeOp():
+                    yield Instance(op, loops, guard, now, ((op.buffer, op.index),))
+
+
+def check_storage(program: ProgramOp, claim: Claim) -> None:
+    """Prove that a program with planned storage reads what it read before. Raises IllegalStorageError."""
+    after = [instance for instance in instances(program) if not isinstance(instance.op, FreeOp)]
+    frees = [instance for instance in instances(program) if isinstance(instance.op, FreeOp)]
+    checker = _Checker(program.space, claim)
+    checker.check_operations(after)
+    for memory in checker.contents(after, frees):
+        checker.check_memory(memory)
+
+
+@dataclass(frozen=True)
+class Touch:
+    """An instance that touches `cells`; `moment` orders reads and writes within it."""
+
+    instance: Instance
+    cells: Index
+    moment: int
+
+    def key(self, ranks: Mapping[int, int]) -> object:
+        """What the answers depend on."""
+        return self.instance.pattern, self.cells, self.moment, tuple(ranks[number] for number in self.instance.time)
+
+
+@dataclass
+class Content:
+    """What happens to the cells of one buffer; `rank` is the number of coordinates, `stored` those that it stores."""
+
+    buffer: SSAValue
+    rank: int
+    stored: tuple[int, ...]
+    writes: list[Touch] = field(default_factory=list)
+    reads: list[Touch] = field(default_factory=list)
+    frees: list[Touch] = field(default_factory=list)
+    kept: list[Index] = field(default_factory=list)
+
+    @property
+    def touches(self) -> list[Touch]:
+        """All of them."""
+        return [*self.writes, *self.reads, *self.frees]
+
+    @property
+    def dims(self) -> tuple[BufferDim, ...]:
+        """How each stored coordinate is stored."""
+        assert isinstance(self.buffer.type, BufferType)
+        return self.buffer.type.dims
+
+    def ranks(self) -> dict[int, int]:
+        """The numbers of loops and operations, counted anew."""
+        numbers = sorted({number for touch in self.touches for number in touch.instance.time})
+        return {number: rank for rank, number in enumerate(numbers)}
+
+    def key(self) -> object:
+        """Equal keys have equal answers."""
+        ranks = self.ranks()
+        parts = (tuple(t.key(ranks) for t in part) for part in (self.writes, self.reads, self.frees))
+        depth = len(_loops_round(self.buffer))
+        return self.rank, self.stored, self.dims, depth, tuple(self.kept), *parts
+
+
+@dataclass
+class _Checker:
+    space: Space
+    claim: Claim
+    answers: dict[object, str | None] = field(default_factory=dict)
+
+    # -- operations
+
+    def check_operations(self, after: Sequence[Instance]) -> None:
+        """Every operation of before runs where it ran, on the rows that the claim names, but for copies onto itself."""
+        before = {instance.op: instance for instance in self.claim.before}
+        kept: dict[Operation, tuple[int, ...]] = {}
+        for instance in after:
+            everything = (instance.op, tuple(range(len(instance.writes))))
+            op, numbers = self.claim.origins.get(instance.op, everything)
+            if op not in before:
+                raise IllegalStorageError("an operation is new", instance.op)
+            kept[op] = numbers
+            self._check_frame(before[op], instance)
+            self._check_accesses(before[op], instance, numbers)
+        for origin in self.claim.before:
+            for number in range(len(origin.writes)):
+                if number not in kept.get(origin.op, ()):
+                    self._check_dropped(origin, number)
+
+    def _check_frame(self, origin: Instance, instance: Instance) -> None:
+        if origin.pattern == instance.pattern:
+            return
+        if origin.iterators != instance.iterators or not self._runs(origin).is_equal(self._runs(instance)):
+            raise IllegalStorageError("an operation runs at other points", instance.op)
+
+    def _check_accesses(self, origin: Instance, instance: Instance, numbers: Sequence[int]) -> None:
+        arguments = [origin.arguments.index(argument) for argument in instance.arguments]
+        reads = [origin.reads[number] for number in arguments] if instance.arguments else origin.reads
+        writes = [origin.writes[number] for number in numbers]
+        if [self._place(*access) for access in (*reads, *writes)] != [*instance.reads, *instance.writes]:
+            raise IllegalStorageError("an operation works on rows other than those planned", instance.op)
+        if list(instance.results) != [origin.results[number] for number in numbers if origin.results]:
+            raise IllegalStorageError("an operation writes other results", instance.op)
+
+    def _place(self, buffer: SSAValue, index: Index) -> tuple[SSAValue, Index]:
+        """Where rows lie now."""
+        memory = self.claim.memories.get(buffer)
+        if memory is None:
+            return buffer, index
+        cells = memory.at(index)
+        return memory.buffer, tuple(cells[position] for position in memory.stored)
+
+    def _check_dropped(self, origin: Instance, number: int) -> None:
+        """A result that is no longer written was a copy of what lies in the same cell."""
+        result = origin.results[number] if origin.results else None
+        if result in origin.arguments:
+            read, written = origin.reads[origin.arguments.index(result)], origin.writes[number]
+            here, there = (self.claim.memories.get(buffer) for buffer, _ in (read, written))
+            same = here is not None and there is not None and here.buffer is there.buffer
+            if same and self._coincide(origin, here.at(read[1]), there.at(written[1])):
+                return
+        raise IllegalStorageError("a result is lost", self._somewhere(origin))
+
+    def _somewhere(self, origin: Instance) -> Operation:
+        """An operation with a location, for an error about one that is gone."""
+        return origin.loops[0] if origin.loops else next(iter(self.claim.memories.values())).buffer.owner
+
+    def _coincide(self, instance: Instance, left: Index, right: Index) -> bool:
+        if any(isinstance(entry, Slice) for entry in (*left, *right)):
+            return False
+        pairs = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
+        differ = [negate(compare("=", a, b)) for a, b in pairs if isinstance(a, Expr) and isinstance(b, Expr)]
+        return all(self._runs(instance, condition).is_empty() for condition in differ)
+
+    # -- contents
+
+    def contents(self, after: Sequence[Instance], frees: Sequence[Instance]) -> list[Content]:
+        """What happens to the cells of each buffer that the claim names."""
+        found: dict[SSAValue, Content] = {}
+        for memory in self.claim.memories.values():
+            found.setdefault(memory.buffer, Content(memory.buffer, len(memory.cells), memory.stored))
+        for source, memory in self.claim.memories.items():
+            if isinstance(source.owner, OutputOp):
+                rows = tuple(self._rows(dim) for dim in source.owner.buffer_type.dims)
+                found[memory.buffer].kept.append(memory.at(rows))
+        before = {instance.op: instance for instance in self.claim.before}
+        for instance in after:
+            op, numbers = self.claim.origins.get(instance.op, (instance.op, tuple(range(len(instance.writes)))))
+            self._add(found, before[op], instance, numbers)
+        for free in frees:
+            (access,) = free.reads
+            cells = self.claim.freed.get(free.op)
+            content = found.get(access[0])
+            if cells is None or content is None or tuple(cells[position] for position in content.stored) != access[1]:
+                raise IllegalStorageError("a free names other rows than those planned", free.op)
+            content.frees.append(Touch(free, cells, 0))
+        return list(found.values())
+
+    def _rows(self, dim: BufferDim) -> Slice:
+        """All rows of a dim of an array of the caller."""
+        return Slice(Const(0), self.space.bound(dim.name) if dim.extent is None else dim.extent)
+
+    def _add(
+        self, found: Mapping[SSAValue, Content], origin: Instance, instance: Instance, numbers: Sequence[int]
+    ) -> None:
+        arguments = [origin.arguments.index(argument) for argument in instance.arguments]
+        reads = arguments if instance.arguments else range(len(origin.reads))
+        for position, number in enumerate(reads):
+            buffer, index = origin.reads[number]
+            if (memory := self.claim.memories.get(buffer)) is not None:
+                content = found[memory.buffer]
+                own = any(written is memory.buffer for written, _ in instance.writes)
+                late = own and not _reads_in_place(instance, position)
+                content.reads.append(Touch(instance, memory.at(index), 2 if late else 0))
+        for number in numbers:
+            buffer, index = origin.writes[number]
+            if (memory := self.claim.memories.get(buffer)) is not None:
+                found[memory.buffer].writes.append(Touch(instance, memory.at(index), 1))
+
+    # -- memory
+
+    def check_memory(self, content: Content) -> None:
+        """No value of a buffer is lost while it is read. Raises IllegalStorageError."""
+        if not content.writes:
+            return
+        key = content.key()
+        if key not in self.answers:
+            self.answers[key] = self._fault(content)
+        fault = self.answers[key]
+        if fault is not None:
+            raise IllegalStorageError(fault, content.writes[0].instance.op)
+
+    def _fault(self, content: Content) -> str | None:
+        """What is wrong with a buffer; None if nothing is."""
+        times = _Times(self.space, content)
+        written = times.union(content.writes)
+        if not _is_single(content.writes, times) or not written.is_single_valued():
+            return f"a cell is written twice{_example(written)}"
+        reads = [times.of(touch) for touch in content.reads] + [times.after(kept) for kept in content.kept]
+        for read in reads:
+            if (fault := self._read_fault(content, times, written, read)) is not None:
+                return fault
+        return self._free_fault(content, times, written, reads)
+
+    def _read_fault(self, content: Content, times: _Times, written: Map, read: Map) -> str | None:
+        kept_only = read.domain().intersect(written.domain())
+        read = read.intersect_domain(kept_only)
+        late = written.lex_ge_map(read).intersect(_identity(written))
+        if not late.is_empty():
+            return f"a row is read before it is written{_example(late)}"
+        clash = times.same_place().intersect(written.lex_le_map(written)).intersect(read.lex_gt_map(written))
+        if not clash.is_empty():
+            return f"a row is overwritten while it is still read{_example(clash)}"
+        passed = written.reverse().apply_range(read)
+        depth = len(_loops_round(content.buffer))
+        if not passed.is_empty() and not passed.is_subset(times.same_iteration(passed, depth)):
+            return "a buffer made in a loop is read in another iteration than it is written"
+        return None
+
+    def _free_fault(self, content: Content, times: _Times, written: Map, reads: Sequence[Map]) -> str | None:
+        for number, touch in enumerate(content.frees):
+            freed = times.of(touch)
+            if not freed.domain().is_subset(written.domain()):
+                return f"a row is freed that is never written{_example(freed)}"
+            if not written.lex_ge_map(freed).intersect(_identity(written)).is_empty():
+                return f"a row is freed before it is written{_example(freed)}"
+            if any(not read.lex_ge_map(freed).intersect(_identity(written)).is_empty() for read in reads):
+                return f"a row is read after it is freed{_example(freed)}"
+            others = [times.of(other).domain() for other in content.frees[:number]]
+            if not freed.is_single_valued() or any(not freed.domain().is_disjoint(other) for other in others):
+                return f"a row is freed twice{_example(freed)}"
+        return None
+
+    # -- sets
+
+    def _runs(self, instance: Instance, condition: Cond = TRUE) -> Set:
+        """The iterations in which an operation runs and a condition holds."""
+        writer = Writer(instance.iterators, self.space.params)
+        held = writer.cond(conj(instance.holds(), condition))
+        names = [encode(name) for name in instance.iterators]
+        points = read_set(writer.declared(f"{tuple_text('', names)} : {held} and {writer.natural()}"))
+        return points.intersect_params(params_set(self.space))
+
+
+@dataclass
+class _Times:
+    """Relations between the cells of a buffer and the times at which they are touched."""
+
+    space: Space
+    content: Content
+
+    def __post_init__(self) -> None:
+        self.ranks = self.content.ranks()
+        self.length = max(2 * len(touch.instance.time) for touch in self.content.touches)
+        self.cells = [f"c{number}'" for number in range(self.content.rank)]
+
+    def of(self, touch: Touch) -> Map:
+        """From each cell to the times at which it is touched."""
+        instance = touch.instance
+        writer = Writer(instance.iterators, self.space.params)
+        time: list = []
+        for number, loop in zip(instance.time, instance.loops, strict=False):
+            time += [Const(self.ranks[number]), Sym(loop.iterator) * (-1 if loop.down else 1)]
+        time += [Const(self.ranks[instance.time[-1]]), Const(touch.moment)]
+        outputs = [f"z{number}'" for number in range(self.length)]
+        parts = [writer.cond(instance.holds()), writer.natural(), *self._inside(writer, touch.cells)]
+        parts += [f"{output} = {writer.expr(value)}" for output, value in zip(outputs, time, strict=False)]
+        parts += [f"{output} = 0" for output in outputs[len(time) :]]
+        held = " and ".join(f"({part})" for part in parts)
+        if instance.iterators:
+            held = f"exists ({', '.join(map(encode, instance.iterators))} : {held})"
+        relation = read_map(writer.declared(f"{tuple_text('', self.cells)} -> {tuple_text('', outputs)} : {held}"))
+        return relation.intersect_params(params_set(self.space))
+
+    def _inside(self, writer: Writer, cells: Index) -> Iterator[str]:
+        for entry, cell in zip(cells, self.cells, strict=True):
+            if not isinstance(entry, Slice):
+                yield f"{cell} = {writer.expr(entry)}"
+                continue
+            yield f"{writer.expr(entry.start)} <= {cell} < {writer.expr(entry.stop)}"
+            if entry.step != 1:
+                yield f"({cell} - ({writer.expr(entry.start)})) mod {entry.step} = 0"
+
+    def after(self, cells: Index) -> Map:
+        """The cells of a box, touched after the program."""
+        writer = Writer((), self.space.params)
+        time = ", ".join([str(len(self.ranks)), *["0"] * (self.length - 1)])
+        held = " and ".join([*self._inside(writer, cells), writer.natural()])
+        relation = read_map(writer.declared(f"{tuple_text('', self.cells)} -> [{time}] : {held}"))
+        return relation.intersect_params(params_set(self.space))
+
+    def union(self, touches: Sequence[Touch]) -> Map:
+        """The relations of several touches as one."""
+        whole = self.of(touches[0])
+        for touch in touches[1:]:
+            whole = whole.union(self.of(touch))
+        return whole
+
+    def same_place(self) -> Map:
+        """Pairs of different cells that lie in one place."""
+        others = [f"d{number}'" for number in range(self.content.rank)]
+        same = ["true"]
+        for position, dim in zip(self.content.stored, self.content.dims, strict=True):
+            left, right = self.cells[position], others[position]
+            ring = dim.storage == "ring"
+            same.append(f"({left} - {right}) mod {dim.slots} = 0" if ring else f"{left} = {right}")
+        different = " or ".join(f"{a} != {b}" for a, b in zip(self.cells, others, strict=True)) or "false"
+        text = f"{tuple_text('', self.cells)} -> {tuple_text('', others)} : {' and '.join(same)} and ({different})"
+        return read_map(f"{{ {text} }}")
+
+    @staticmethod
+    def same_iteration(passed: Map, depth: int) -> Map:
+        """Pairs of times in one iteration of the `depth` outermost loops."""
+        length = passed.dim(DIM.in_)
+        left, right = ([f"{name}{number}" for number in range(length)] for name in "ab")
+        same = " and ".join(f"a{2 * number + 1} = b{2 * number + 1}" for number in range(depth)) or "true"
+        return read_map(f"{{ {tuple_text('', left)} -> {tuple_text('', right)} : {same} }}")
+
+
+def _is_single(writes: Sequence[Touch], times: _Times) -> bool:
+    """Whether no two operations write one cell."""
+    domains = [times.of(touch).domain() for touch in writes]
+    return all(domain.is_disjoint(other) for number, domain in enumerate(domains) for other in domains[:number])
+
+
+def _identity(relation: Map) -> Map:
+    return relation.domain().identity()
+
+
+def _loops_round(buffer: SSAValue) -> list[ForOp]:
+    """The loops in which a buffer is made."""
+    found: list[ForOp] = []
+    current = buffer.owner
+    while isinstance(current, Operation) and not isinstance(current, ProgramOp):
+        if isinstance(current, ForOp):
+            found.append(current)
+        current = current.parent_op()
+    return found
+
+
+def _example(relation: Map) -> str:
+    found = counterexample(relation.domain())
+    return f": {found}" if found else ""
+
+
+def _reads_in_place(instance: Instance, number: int) -> bool:
+    """Whether a kernel reads an argument only element by element, for results of its shape."""
+    op = instance.op
+    if not isinstance(op, BodyOperation):
+        return False
+    (_, index) = instance.reads[number]
+    shape = shape_of(op.body.block.args[number].type)
+    if any(isinstance(entry, Slice) for entry in index) or any(shape_of(value.type) != shape for value in op.yielded):
+        return False
+    reached = {op.body.block.args[number]}
+    for inner in op.body.block.ops:
+        if not reached & set(inner.operands) or isinstance(inner, YieldOp):
+            continue
+        pointwise = isinstance(inner, SdgOp) and inner.name in POINTWISE
+        if not pointwise or any(shape_of(result.type) != shape for result in inner.results):
+            return False
+        reached |= set(inner.results)
+    return True
+
+
+POINTWISE = frozenset(
+    f"sdg.{name}"
+    for name in (
+        "neg abs sign exp log sqrt rsqrt tanh sigmoid erf sin cos floor ceil round not cast stop_gradient select "
+        "add sub mul div pow floordiv mod min max and or xor lt le gt ge eq ne"
+    ).split()
+)
+"""Ops whose result at an element depends on that element of the operands only, where shapes are equal."""
