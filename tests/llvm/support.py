@@ -31,21 +31,21 @@ def assert_same(
     actual = [aligned(x) if isinstance(x, np.ndarray) else x for x in arguments]
     compile_kernel(kernel, target)(*actual, grid=grid)
     results: list[Array] = []
-    for got, want in zip(actual, expected, strict=True):
+    for argument, got, want in zip(kernel.body.block.args, actual, expected, strict=True):
         if isinstance(got, np.ndarray) and isinstance(want, np.ndarray):
-            assert_close(got, want, tolerance)
+            assert_close(got, want, tolerance, argument.name_hint or "")
             results.append(got)
     return results
 
 
-def assert_close(got: Array, want: Array, tolerance: float) -> None:
+def assert_close(got: Array, want: Array, tolerance: float, name: str) -> None:
     """As `assert_same` says."""
     if want.dtype.kind in "iub":
-        np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(got, want, name)
         return
     wide_got, wide_want = got.astype(np.float64), want.astype(np.float64)
     finite = np.isfinite(wide_want)
-    np.testing.assert_array_equal(wide_got[~finite], wide_want[~finite])
+    np.testing.assert_array_equal(wide_got[~finite], wide_want[~finite], name)
     scale = np.abs(wide_want[finite]).max(initial=1e-30)
     error = np.abs(wide_got[finite] - wide_want[finite]).max(initial=0.0) / scale
-    assert error <= tolerance, f"error {error:.1e} of the largest value {scale:.3g}"
+    assert error <= tolerance, f"{name}: error {error:.1e} of the largest value {scale:.3g}"

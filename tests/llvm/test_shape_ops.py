@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i32, i64
@@ -26,76 +28,69 @@ def values(element: Attribute, shape: tuple[int, ...], seed: int = 0) -> Array:
 
 
 def tolerance(element: Attribute) -> float:
-    return {f16: 3e-3, bf16: 2e-2, f32: 2e-6, f64: 1e-13}.get(element, 0.0)
+    return {f16: 3e-3, bf16: 2e-2, f32: 5e-6, f64: 1e-13}.get(element, 0.0)
 
 
-def reduce_kernel(kind: str, element: Attribute, shape: tuple[int, ...], axis: int, index_element: Attribute = i64):
-    rest = [n for i, n in enumerate(shape) if i != axis]
-    result = index_element if kind.startswith("arg") else element
-    k = KernelBuilder("kernel", {"x": PointerType(element), "out": PointerType(result)})
-    x = k.load(k.view(k["x"], list(shape)), *((0, n) for n in shape))
-    k.store(k.reduce(kind, x, axis, index_element), k.view(k["out"], rest), *((0, n) for n in rest))
-    return k.finish(), np.zeros(rest, numpy_dtype(result))
+def check_reduces(kinds: Sequence[str], element: Attribute, x: Array, index_element: Attribute = i64) -> None:
+    """One kernel with reductions along every axis, each with an output of its own."""
+    shape, axes = x.shape, range(x.ndim)
+    results = {kind: index_element if kind.startswith("arg") else element for kind in kinds}
+    outputs = {f"{kind}{axis}": PointerType(results[kind]) for kind in kinds for axis in axes}
+    k = KernelBuilder("kernel", {"x": PointerType(element), **outputs})
+    loaded = k.load(k.view(k["x"], list(shape)), *((0, n) for n in shape))
+    arrays: list[Array] = []
+    for kind in kinds:
+        for axis in axes:
+            rest = [n for i, n in enumerate(shape) if i != axis]
+            reduced = k.reduce(kind, loaded, axis, index_element)
+            k.store(reduced, k.view(k[f"{kind}{axis}"], rest), *((0, n) for n in rest))
+            arrays.append(np.zeros(rest, numpy_dtype(results[kind])))
+    assert_same(k.finish(), [x, *arrays], (), tolerance(element))
 
 
-@pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("kind", list(ReduceKind)[:6])
-def test_reduce_f32(kind, shape, axis):
-    kernel, out = reduce_kernel(kind, f32, shape, axis)
-    assert_same(kernel, [values(f32, shape), out], tolerance=2e-6)
+@pytest.mark.parametrize("shape", [*SHAPES, (1,), (3,), (16,), (37,), (1000,)], ids=str)
+def test_reduce(shape):
+    check_reduces(list(ReduceKind)[:6], f32, values(f32, shape))
 
 
-@pytest.mark.parametrize("extent", [1, 3, 16, 37, 100, 1000])
-@pytest.mark.parametrize("kind", ["sum", "prod", "max", "argmin"])
-def test_reduce_vector(kind, extent):
-    kernel, out = reduce_kernel(kind, f32, (extent,), 0)
-    assert_same(kernel, [values(f32, (extent,)), out], tolerance=5e-6)
-
-
-@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("element", [f16, bf16, f64, i8, i32, i64, UI8, UI32], ids=str)
-@pytest.mark.parametrize("kind", list(ReduceKind)[:6])
-def test_reduce_elements(kind, element, axis):
-    kernel, out = reduce_kernel(kind, element, (7, 37), axis, i32)
-    assert_same(kernel, [values(element, (7, 37)), out], tolerance=tolerance(element))
+def test_reduce_elements(element):
+    check_reduces(list(ReduceKind)[:6], element, values(element, (7, 37)), i32)
 
 
-@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("element", [i1, i32, UI8], ids=str)
-@pytest.mark.parametrize("kind", ["and", "or"])
-def test_reduce_bits(kind, element, axis):
-    kernel, out = reduce_kernel(kind, element, (3, 37), axis)
-    assert_same(kernel, [values(element, (3, 37)), out])
+def test_reduce_bits(element):
+    check_reduces(["and", "or"], element, values(element, (3, 37)))
 
 
-@pytest.mark.parametrize("kind", ["max", "min", "argmax", "argmin"])
-@pytest.mark.parametrize("axis", [0, 1])
-def test_extreme_values_propagate_nan_and_take_the_first_tie(kind, axis):
+def test_extreme_values_propagate_nan_and_take_the_first_tie():
     x = np.round(values(f32, (40, 40)) * 2)
     x[3, 5] = x[3, 30] = x[35, 5] = np.nan
     x[:, 7] = np.inf
-    kernel, out = reduce_kernel(kind, f32, (40, 40), axis)
-    assert_same(kernel, [x, out], tolerance=0.0)
+    check_reduces(["max", "min", "argmax", "argmin"], f32, x)
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("kind", ["sum", "prod"])
-def test_scan(kind, shape, axis, reverse):
-    k = KernelBuilder("kernel", {"x": PointerType(f32), "out": PointerType(f32)})
-    x = k.load(k.view(k["x"], list(shape)), *((0, n) for n in shape))
-    k.store(k.scan(kind, x * 0.5, axis, reverse), k.view(k["out"], list(shape)), *((0, n) for n in shape))
-    assert_same(k.finish(), [values(f32, shape), np.zeros(shape, np.float32)], tolerance=2e-6)
+@pytest.mark.parametrize("shape", [*SHAPES, (37,)], ids=str)
+@pytest.mark.parametrize("element", [f32, i32], ids=str)
+def test_scan(shape, element):
+    names = [f"{kind}{axis}{reverse}" for kind in ("sum", "prod") for axis in range(len(shape)) for reverse in (0, 1)]
+    k = KernelBuilder("kernel", {"x": PointerType(element), **{name: PointerType(element) for name in names}})
+    places = [(0, n) for n in shape]
+    x = k.load(k.view(k["x"], list(shape)), *places)
+    x = x * 0.5 if element == f32 else x
+    for name in names:
+        result = k.scan(name[:-2], x, int(name[-2]), bool(int(name[-1])))
+        k.store(result, k.view(k[name], list(shape)), *places)
+    outputs = [np.zeros(shape, numpy_dtype(element)) for _ in names]
+    assert_same(k.finish(), [values(element, shape), *outputs], (), tolerance(element))
 
 
-@pytest.mark.parametrize("element", [f16, f64, i32, UI8], ids=str)
+@pytest.mark.parametrize("element", [f16, f64, UI8], ids=str)
 def test_scan_vector(element):
     k = KernelBuilder("kernel", {"x": PointerType(element), "out": PointerType(element)})
     x = k.load(k.view(k["x"], [37]), (0, 37))
     k.store(k.scan("sum", x, 0), k.view(k["out"], [37]), (0, 37))
-    assert_same(k.finish(), [values(element, (37,)), np.zeros(37, numpy_dtype(element))], tolerance=tolerance(element))
+    assert_same(k.finish(), [values(element, (37,)), np.zeros(37, numpy_dtype(element))], (), tolerance(element))
 
 
 @pytest.mark.parametrize(
@@ -109,10 +104,9 @@ def test_dot(sides, transposed):
 @pytest.mark.parametrize(
     ("element", "total"), [(f16, f32), (bf16, f32), (f64, f64), (i8, i32), (UI8, i32), (i32, i32), (i64, i64)], ids=str
 )
-@pytest.mark.parametrize("sides", [(3, 37, 20), (2, 5, 3), (20, 33, 17)])
-def test_dot_elements(element, total, sides):
-    for transposed in ((False, False), (False, True)):
-        dot(element, total, sides, transposed)
+def test_dot_elements(element, total):
+    for sides in ((3, 37, 20), (2, 5, 3), (20, 33, 17)):
+        dot(element, total, sides, (False, True))
 
 
 def dot(element: Attribute, total: Attribute, sides: tuple[int, int, int], transposed: tuple[bool, bool]) -> None:

@@ -128,10 +128,10 @@ def locate(evaluator: Evaluator, access: Access, point: Point) -> Location:
         position = axis.start + at.position
         if at.lane:
             stride = axis.stride
-            mask = text.both(mask, _lanes_inside(text, position, axis))
+            mask = text.both(mask, _lanes_inside(evaluator, position, axis))
             offset = offset + product(text, position, axis.stride)
             continue
-        check = _position_inside(text, position, axis)
+        check = _position_inside(evaluator, position, axis)
         if check is not None:
             condition = text.both(condition, check)
             if axis.nonempty:
@@ -148,32 +148,47 @@ def _inside(text: Text, position: Register, axis: AxisAccess) -> Register:
     return text.compare("ult", position, materialize(text, axis.limit))
 
 
-def _position_inside(text: Text, position: Linear, axis: AxisAccess) -> Register | None:
+def _position_inside(evaluator: Evaluator, position: Linear, axis: AxisAccess) -> Register | None:
     check: Register | None = None
     if axis.limit is not None:
-        check = text.compare("slt", materialize(text, position), materialize(text, axis.limit))
-    if axis.below:
-        check = text.both(check, text.compare("sge", materialize(text, position), 0))
-    return check
+        check = _not_negative(evaluator, axis.limit - position - 1)
+    return evaluator.text.both(check, _not_negative(evaluator, position)) if axis.below else check
 
 
-def _lanes_inside(text: Text, position: Linear, axis: AxisAccess) -> Register | None:
+def _not_negative(evaluator: Evaluator, x: Linear) -> Register | None:
+    """x >= 0, None if that is known."""
+    if evaluator.bounds.known(x):
+        return None
+    return evaluator.text.compare("sge", materialize(evaluator.text, x), 0)
+
+
+def _lanes_inside(evaluator: Evaluator, position: Linear, axis: AxisAccess) -> Register | None:
     """Which of the positions from `position` on are inside; the counts are clamped to fit 32 bits."""
+    text = evaluator.text
     mask: Register | None = None
-    if axis.limit is not None:
-        mask = text.compare("slt", text.iota(), text.broadcast(clamped_count(text, axis.limit - position)))
-    if axis.below:
+    if axis.limit is not None and not evaluator.bounds.known(axis.limit - position - text.lanes):
+        mask = first_lanes(text, axis.limit - position)
+    if axis.below and not evaluator.bounds.known(position):
         before = text.broadcast(clamped_count(text, position.times(-1)))
         mask = text.both(mask, text.compare("sge", text.iota(), before))
     return mask
 
 
+def first_lanes(text: Text, count: Linear) -> Register | None:
+    """A mask that is true in the first `count` lanes, however many; None if it is known to be true in all."""
+    if count.is_constant:
+        return None if count.constant >= text.lanes else text.tail_mask(count.constant)
+    return text.compare("slt", text.iota(), text.broadcast(clamped_count(text, count)))
+
+
 def clamped_count(text: Text, count: Linear) -> Register:
     """A number of lanes, 0 to all, as an i32."""
+    if count.is_constant:
+        return text.constant(min(max(count.constant, 0), text.lanes), "i32")
     value = materialize(text, count)
     value = text.select(text.compare("slt", value, 0), 0, value)
     value = text.select(text.compare("sgt", value, text.lanes), text.lanes, value)
-    return text.convert("trunc", value, "i32") if not value.is_constant else text.constant(int(value.name), "i32")
+    return text.convert("trunc", value, "i32")
 
 
 def widen(x: Register, unsigned: bool) -> Register:

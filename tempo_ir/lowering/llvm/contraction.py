@@ -41,6 +41,7 @@ def for_each_block(evaluator: Evaluator, extent: int, step: int, body: Callable[
     elif full:
         text = evaluator.text
         with text.loop(text.constant(0, "i64"), text.constant(full, "i64"), step) as counter:
+            evaluator.bounds.learn(counter, lower=[ZERO], upper=[Linear(full - step)])
             block(linear(counter), step)
     if extent - full:
         block(Linear(full), extent - full)

@@ -97,9 +97,6 @@ def _body(lowering: Lowering, op: ForOp, counter: Linear, carries: Sequence[Carr
     environment[block.args[0]] = counter
     for argument, carry in zip(block.args[1:], carries, strict=True):
         environment[argument] = _value(carry, argument)
-    for inner in block.ops:
-        for result in inner.results:
-            environment.pop(result, None)
     lowering.run(block)
     _carry_on(lowering, op, carries)
 

@@ -8,7 +8,7 @@ in scratch (computed once, at its definition).
   accumulators makes LLVM interleave and spill them.)
 - An elementwise value is in scratch if it is heavy and would be computed several times: several uses, a use that
   broadcasts it along a new axis, or a use in a deeper loop.
-- Operands of a dot: `_plan_dot`.
+- Operands of a dot: `_plan_dot`. Transposed stores: `_plan_store`.
 - A load is in scratch only if the memory may be overwritten before it is used.
 """
 
@@ -47,8 +47,8 @@ class Storage(Enum):
     INLINE = auto()
     SCRATCH = auto()
     COLUMNS = auto()
-    """Scratch for the right operand of a dot: contiguous along N, in panels if long, transposed in registers if the
-    source runs along K."""
+    """Scratch that is contiguous along axis 1, for the right operand of a dot: in panels if long, transposed in
+    registers if the source runs along axis 0."""
 
 
 WEIGHTS: Mapping[type[Operation], int] = MappingProxyType(
@@ -145,6 +145,8 @@ class Plan:
     def _decide(self, op: Operation) -> None:
         if isinstance(op, DotOp):
             self._plan_dot(op)
+        if isinstance(op, StoreOp):
+            self._plan_store(op)
         for value in op.results:
             if not isinstance(op, FREE) and (shape_of(value) or isinstance(op, ReduceOp)) and value.first_use:
                 self._decide_value(op, value)
@@ -222,6 +224,14 @@ class Plan:
             self._keep(op.rhs, Storage.COLUMNS)
         if not self.is_plain(op.lhs) and columns > lanes and not (dot_product and self.weight(op.lhs) <= 2):
             self._keep(op.lhs, Storage.SCRATCH)
+
+    def _plan_store(self, op: StoreOp) -> None:
+        """A tile that runs along axis 0 where the store runs along axis 1 is transposed in registers on its way."""
+        shape = shape_of(op.value)
+        if len(shape) < 2 or min(shape) < self.target.lanes or op.view_type.strides.data[op.tile_axes[1]] != 1:
+            return
+        if self.runs_along(op.value, 0) and not self.runs_along(op.value, 1):
+            self._keep(op.value, Storage.COLUMNS)
 
     def _keep(self, value: SSAValue, storage: Storage) -> None:
         if not isinstance(value.owner, (ForOp, Block)) and value not in self.storage:

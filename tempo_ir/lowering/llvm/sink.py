@@ -12,7 +12,7 @@ from math import prod
 
 from xdsl.ir import Block, SSAValue
 
-from tempo_ir.dialects.tile.attributes import shape_of
+from tempo_ir.dialects.tile.attributes import bit_width, element_of, shape_of
 from tempo_ir.dialects.tile.memory import LoadOp
 from tempo_ir.dialects.tile.shape import DotOp
 from tempo_ir.dialects.tile.structure import ForOp
@@ -37,15 +37,15 @@ class BlockShape:
     order: tuple[int, ...]
 
 
-def block_shape(shape: tuple[int, ...], lane: int | None, has_dot: bool, target: Target) -> BlockShape:
+def block_shape(shape: tuple[int, ...], lane: int | None, has_dot: bool, registers: int, lanes: int) -> BlockShape:
     """
-    The block of registers for a sink. Around a dot the accumulators fill half of the register file: 8 rows of 2
-    vectors, 4 of 4, 2 of 8, 1 of 16 where there are 32 registers; other expressions take 4 vectors at a time, so that
-    heavy functions have no more in flight.
+    The block of registers for a sink. Around a dot the accumulators fill half of the `registers`: 8 rows of 2 vectors,
+    4 of 4, 2 of 8, 1 of 16 where there are 32; other expressions take 4 vectors at a time, so that heavy functions have
+    no more in flight.
     """
     steps = [1] * len(shape)
     others = [axis for axis in range(len(shape)) if axis != lane]
-    many = target.registers >= 32
+    many = registers >= 32
     if lane is None:
         short = len(shape) == 1 or prod(shape) == shape[-1]
         steps[-1] = min(shape[-1], 8 if short or not has_dot else 4 if many else 2)
@@ -58,11 +58,11 @@ def block_shape(shape: tuple[int, ...], lane: int | None, has_dot: bool, target:
         block_rows, block_vectors = (
             (8, 2) if rows >= 8 else (rows, 4) if rows >= 4 else (rows, 8) if rows >= 2 else (1, 16)
         )
-        if rows >= 8 and shape[lane] <= target.lanes:
+        if rows >= 8 and shape[lane] <= lanes:
             block_rows = 16
     elif has_dot:
         block_rows, block_vectors = (min(rows, 6), 2) if rows >= 4 else (rows, 4)
-    steps[lane] = min(-(-shape[lane] // target.lanes), block_vectors) * target.lanes
+    steps[lane] = min(-(-shape[lane] // lanes), block_vectors) * lanes
     for axis in others:
         steps[axis] = min(block_rows, shape[axis])
     return BlockShape(tuple(steps), (lane, *others))
@@ -71,7 +71,9 @@ def block_shape(shape: tuple[int, ...], lane: int | None, has_dot: bool, target:
 def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target, write: Write) -> None:
     """Compute every element of `value`, with the lanes on axis `lane`, and hand it to `write`."""
     shape = shape_of(value)
-    blocks = block_shape(shape, lane, contains_dot(evaluator, value), target)
+    # a vector of 64-bit elements takes two registers
+    registers = target.registers // (2 if bit_width(element_of(value)) == 64 else 1)
+    blocks = block_shape(shape, lane, contains_dot(evaluator, value), registers, target.lanes)
     vectors = prod(shape) / (1 if lane is None else min(shape[lane], target.lanes))
 
     def nest(axes: Sequence[int], at: dict[int, tuple[Linear, int]]) -> None:

@@ -76,6 +76,8 @@ class Lowering:
     def define(self, op: Operation, value: SSAValue) -> None:
         """Compute a scalar now, a tile in scratch too; leave an inline tile."""
         environment = self.evaluator.environment
+        # the body of a loop may be emitted twice: what the first time left is not the value now
+        environment.pop(value, None)
         if is_index(value):
             environment[value] = index_value(self.evaluator, value)
         elif not shape_of(value):

@@ -11,7 +11,7 @@ from tempo_ir.dialects.tile.elementwise import CastOp, ElementwiseOp
 from tempo_ir.dialects.tile.memory import StoreOp
 from tempo_ir.dialects.tile.shape import BroadcastOp, ConstOp, ExpandOp, InRangeOp, IotaOp, SplatOp, TransOp
 from tempo_ir.lowering.llvm import elementwise
-from tempo_ir.lowering.llvm.access import clamped_count, number_of
+from tempo_ir.lowering.llvm.access import first_lanes, number_of
 from tempo_ir.lowering.llvm.address import materialize
 from tempo_ir.lowering.llvm.evaluate import Evaluator, Point
 from tempo_ir.lowering.llvm.memory import element_layout
@@ -82,7 +82,8 @@ def in_range(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> 
     for (at,) in points:
         room = limit - start - at.position
         if at.lane:
-            registers.append(text.compare("slt", text.iota(), text.broadcast(clamped_count(text, room))))
+            mask = first_lanes(text, room)
+            registers.append(text.constant(1, "i1") if mask is None else mask)
         else:
             registers.append(text.compare("sgt", materialize(text, room), 0))
     return registers
