@@ -176,7 +176,7 @@ def check_storage(program: ProgramOp, claim: Claim) -> None:
     """Prove that a program with planned storage reads what it read before. Raises IllegalStorageError."""
     after = [instance for instance in instances(program) if not isinstance(instance.op, FreeOp)]
     frees = [instance for instance in instances(program) if isinstance(instance.op, FreeOp)]
-    checker = _Checker(program.space, claim)
+    checker = _Checker(program, claim)
     checker.check_operations(after)
     for memory in checker.contents(after, frees):
         checker.check_memory(memory)
@@ -233,9 +233,14 @@ class Content:
 
 @dataclass
 class _Checker:
-    space: Space
+    program: ProgramOp
     claim: Claim
     answers: dict[object, str | None] = field(default_factory=dict)
+
+    @property
+    def space(self) -> Space:
+        """The dims and bounds of the program."""
+        return self.program.space
 
     # -- operations
 
@@ -284,15 +289,11 @@ class _Checker:
         result = origin.results[number] if origin.results else None
         if result in origin.arguments:
             read, written = origin.reads[origin.arguments.index(result)], origin.writes[number]
-            here, there = (self.claim.memories.get(buffer) for buffer, _ in (read, written))
-            same = here is not None and there is not None and here.buffer is there.buffer
-            if same and self._coincide(origin, here.at(read[1]), there.at(written[1])):
-                return
-        raise IllegalStorageError("a result is lost", self._somewhere(origin))
-
-    def _somewhere(self, origin: Instance) -> Operation:
-        """An operation with a location, for an error about one that is gone."""
-        return origin.loops[0] if origin.loops else next(iter(self.claim.memories.values())).buffer.owner
+            here, there = self.claim.memories.get(read[0]), self.claim.memories.get(written[0])
+            if here is not None and there is not None and here.buffer is there.buffer:
+                if self._coincide(origin, here.at(read[1]), there.at(written[1])):
+                    return
+        raise IllegalStorageError("a result is lost", self.program)
 
     def _coincide(self, instance: Instance, left: Index, right: Index) -> bool:
         if any(isinstance(entry, Slice) for entry in (*left, *right)):

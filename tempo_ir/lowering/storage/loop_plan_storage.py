@@ -45,7 +45,5 @@ class LoopPlanStoragePass(ModulePass):
 
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
             if is_lowered(program):
-                raise PassFailedException(
-                    f"{self.name} runs before kernels are launched: put it before loop-lower-kernels"
-                )
+                raise PassFailedException(f"kernels are launched already: put {self.name} before loop-lower-kernels")
             plan_storage(program)
