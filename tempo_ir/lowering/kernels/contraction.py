@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from xdsl.ir import Operation
 
@@ -21,7 +20,7 @@ from tempo_ir.dialects.tile.builder import Value
 from tempo_ir.dialects.types import Extent
 from tempo_ir.lowering.kernels.reductions import accumulator, fold, lanes_and_axes
 from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine
-from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Emitter, Iterated, Refine, Translator
+from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Refine, Translator
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapp
             translator.masked(translator.pull(operand, contraction.coordinates(number, named)), lane, 0)
             for number, operand in enumerate(contraction.op.inputs)
         ]
-        lhs, rhs = _rows(translator, tiles[0], left, lane), _columns(translator, tiles[1], right, lane)
+        lhs, rhs = rows_of(translator, tiles[0], left, lane), columns_of(translator, tiles[1], right, lane)
         start = translator.constant_tile(0, total, shape) if carried is None else carried[0]
         return [builder.dot(lhs, rhs, start)]
 
@@ -155,18 +154,15 @@ def _iterated(translator: Translator, contraction: Contraction, number: int, let
     return Iterated(AxisKey(contraction.op, number), extent, block)
 
 
-def _rows(translator: Translator, tile: Tile, lanes: tuple[Lane, ...], contracted: Lane) -> Value:
+def rows_of(translator: Translator, tile: Tile, lanes: tuple[Lane, ...], contracted: Lane) -> Value:
     """The left operand of a dot, rows x contracted: one row where the result has no lane of it."""
     if lanes:
         return translator.filled(tile, (lanes[0], contracted))
     return translator.filled(tile, (contracted,))[None, :]
 
 
-def _columns(translator: Translator, tile: Tile, lanes: tuple[Lane, ...], contracted: Lane) -> Value:
+def columns_of(translator: Translator, tile: Tile, lanes: tuple[Lane, ...], contracted: Lane) -> Value:
     """The right operand of a dot, contracted x columns: one column where the result has no lane of it."""
     if lanes:
         return translator.filled(tile, (contracted, lanes[0]))
     return translator.filled(tile, (contracted,))[:, None]
-
-
-EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType({sdg.ContractOp: emit_contract})

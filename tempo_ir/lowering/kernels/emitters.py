@@ -7,14 +7,15 @@ from types import MappingProxyType
 
 from xdsl.ir import Operation
 
-from tempo_ir.lowering.kernels import contraction, draws, elementwise, reductions, shapes
+from tempo_ir.lowering.kernels import draws, elementwise, reductions, shapes, softmax, weighted_sums
 from tempo_ir.lowering.kernels.translator import Emitter
 
 EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType(
     {
         **elementwise.EMITTERS,
         **reductions.EMITTERS,
-        **contraction.EMITTERS,
+        **softmax.EMITTERS,
+        **weighted_sums.EMITTERS,
         **shapes.EMITTERS,
         **draws.EMITTERS,
     }

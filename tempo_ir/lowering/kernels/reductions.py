@@ -1,7 +1,7 @@
-"""Reductions, softmax and positions of extremes at coordinates: loops over the reduced axes that carry accumulators.
+"""Reductions and positions of extremes at coordinates: loops over the reduced axes that carry accumulators.
 
 One of the reduced axes is a lane where the result leaves room for one (a tile has two axes), the others are walked
-point by point. What is reduced twice (softmax: greatest, then sum, then the quotient) is computed again in each pass.
+point by point.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tempo_ir.dialects.types import Extent, is_bool, is_float
 from tempo_ir.index import as_expr
 from tempo_ir.lowering.kernels.elementwise import positions
 from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine, extents_of, lanes_of
-from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Emitter, Iterated, Refine, Translator
+from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Emitter, Iterated, Translator
 
 _KINDS: Mapping[type[Operation], ReduceKind] = MappingProxyType(
     {
@@ -122,17 +122,49 @@ def fold(
 ) -> Tile:
     """`body`, which is asked at the coordinates of the reduced axes by number, combined over all of them."""
 
+    wide = carried_along(translator, axes, lanes)
+
     def step(at: list[Coordinate], carried: Carried | None) -> Carried:
         places = {axis.key.axis: coordinate for axis, coordinate in zip(axes, at, strict=True)}
         lane = next((coordinate.lane for coordinate in at if coordinate.lane is not None), None)
         tile = body(places)
-        tile = reduce_tile(translator, kind, Tile(tile.value.to(element), tile.lanes, tile.zero_padded), lane)
+        tile = Tile(tile.value.to(element), tile.lanes, tile.zero_padded)
+        kept = lanes
+        if wide and lane is not None:
+            tile, kept = translator.masked(tile, lane, identity(kind, element)), (*lanes, lane)
+        else:
+            tile = reduce_tile(translator, kind, tile, lane)
         if carried is not None:
-            tile = combine(translator.builder, _COMBINE[kind], Tile(carried[0], lanes), tile)
-        return [translator.filled(tile, lanes)]
+            tile = combine(translator.builder, _COMBINE[kind], Tile(carried[0], kept), tile)
+        return [translator.filled(tile, kept)]
 
-    (result,) = translator.over(axes, [(identity(kind, element), element, extents_of(lanes))], step)
+    extents = (*extents_of(lanes), wide) if wide else extents_of(lanes)
+    (result,) = translator.over(axes, [(identity(kind, element), element, extents)], step)
+    if wide:
+        result = translator.builder.reduce(kind, result, len(lanes))
     return Tile(result, lanes)
+
+
+WIDE_ELEMENTS = 256
+"""Most elements of an accumulator that keeps the reduced lane."""
+
+
+def carried_along(translator: Translator, axes: Sequence[Iterated], lanes: tuple[Lane, ...]) -> int:
+    """The size of the reduced lane where blocks are combined element by element and the lane is summed at the end, 0
+    where each block is: a sum across the lanes of a vector costs more than several across vectors."""
+    lane = next((axis for axis in axes if axis.block), None)
+    if lane is None or len(lanes) > 1:
+        return 0
+    (*_, last) = translator.digits(lane)
+    block = 0 if last[0].key in translator.decisions.points else last[0].block
+    elements = block * (lanes[0].size if lanes else 1)
+    loops = len(axes) > 1 or len(translator.digits(lane)) > 1 or not _lies_whole(lane)
+    return block if loops and elements <= WIDE_ELEMENTS else 0
+
+
+def _lies_whole(axis: Iterated) -> bool:
+    """Whether one block holds the whole axis."""
+    return isinstance(axis.extent, int) and axis.extent <= axis.block
 
 
 def emit_reduction(translator: Translator, op: Operation, at: Coordinates) -> Tile:
@@ -162,73 +194,6 @@ def element_count(translator: Translator, op: sdg.MeanOp) -> Tile:
     for axis in op.axes:
         count = count * shape[axis]
     return Tile(translator.builder.index(count).to(accumulator(translator.element(op.operand))))
-
-
-def emit_softmax(translator: Translator, op: Operation, at: Coordinates) -> Tile:
-    """`exp(x - greatest) / sum`; a row of -inf alone gives zeros."""
-    assert isinstance(op, sdg.SoftmaxOp)
-    builder = translator.builder
-    element = accumulator(translator.element(op.operand))
-    row = at[: op.axis] + at[op.axis + 1 :]
-    if any(lane in lanes_of(row) for lane in lanes_of(at[op.axis : op.axis + 1])):
-        raise Refine(translator.key_of(lanes_of(row)[0]), points=True)
-    greatest, total = softmax_statistics(translator, op, row, at[op.axis])
-    weight = softmax_weight(translator, op, at, greatest)
-    some = combine(
-        builder, ew.SelectOp, combine(builder, ew.EqOp, total, Tile(builder.const(0.0, element))), 1.0, total
-    )
-    quotient = combine(builder, ew.DivOp, weight, some)
-    return Tile(quotient.value.to(translator.element(op.operand)), quotient.lanes)
-
-
-def softmax_weight(translator: Translator, op: sdg.SoftmaxOp, at: Coordinates, greatest: Tile) -> Tile:
-    """`exp(x - greatest)` in the type of the accumulator."""
-    tile = translator.pull(op.operand, at)
-    wide = Tile(tile.value.to(greatest.value.element), tile.lanes)
-    return combine(translator.builder, ew.ExpOp, combine(translator.builder, ew.SubOp, wide, greatest))
-
-
-def softmax_statistics(
-    translator: Translator, op: sdg.SoftmaxOp, row: Coordinates, along: Coordinate
-) -> tuple[Tile, Tile]:
-    """The greatest element of a row (0 where it is -inf) and the sum of the weights.
-
-    Where the result is read along the whole axis at once, the passes read it at the same coordinates and share
-    everything.
-    """
-    builder = translator.builder
-    element = accumulator(translator.element(op.operand))
-    axes, lanes = reduced_axes(translator, op, op.operand, (op.axis,), row)
-    whole = covers(translator, along, translator.shape(op.operand)[op.axis])
-
-    def read(places: Mapping[int, Coordinate]) -> Coordinates:
-        return inserted(row, places)
-
-    def passed(kind: ReduceKind, body: Callable[[Mapping[int, Coordinate]], Tile]) -> Tile:
-        if not whole:
-            return fold(translator, kind, element, axes, lanes, body)
-        tile = body({op.axis: along})
-        reduced = reduce_tile(translator, kind, Tile(tile.value.to(element), tile.lanes, tile.zero_padded), along.lane)
-        return Tile(translator.filled(reduced, lanes), lanes)
-
-    top = passed(ReduceKind.MAX, lambda places: translator.pull(op.operand, read(places)))
-    nothing = combine(builder, ew.EqOp, top, Tile(builder.const(-math.inf, element)))
-    greatest = combine(builder, ew.SelectOp, nothing, 0.0, top)
-    total = passed(ReduceKind.SUM, lambda places: softmax_weight(translator, op, read(places), greatest))
-    return greatest, total
-
-
-def covers(translator: Translator, coordinate: Coordinate, extent: Extent) -> bool:
-    """Whether a coordinate reads an axis from its first element to its last."""
-    lane = coordinate.lane
-    return (
-        lane is not None
-        and coordinate.step == 1
-        and coordinate.start == as_expr(0)
-        and lane.limit == extent
-        and isinstance(extent, int)
-        and lane.size >= extent
-    )
 
 
 def emit_position(translator: Translator, op: Operation, at: Coordinates) -> Tile:
@@ -289,6 +254,5 @@ EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType(
         sdg.MinOp: emit_reduction,
         sdg.ArgmaxOp: emit_position,
         sdg.ArgminOp: emit_position,
-        sdg.SoftmaxOp: emit_softmax,
     }
 )

@@ -156,6 +156,8 @@ class Translator:
         self.counted = counted
         self.status = status
         self.failures: list[str] = []
+        self.rows: dict[tuple[Operation, Coordinates], tuple[Tile, Tile]] = {}
+        """What was computed once per row, by op and row."""
 
     # -- values
 

@@ -1,0 +1,109 @@
+"""Sums weighted by a softmax, as in attention: one pass over the axis, nothing of its length is kept.
+
+`contract "bhgn,nbhd->bhgd" softmax(x), v` along an axis that does not lie in one block carries, beside the greatest
+element and the sum of the weights of a row, the weighted sum, which is rescaled where the greatest element grows
+(Rabe and Staats, "Self-attention does not need O(n^2) memory", 2021). Where x is a contraction itself, its block is
+computed in the same pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from xdsl.ir import Attribute, Operation
+
+from tempo_ir.dialects import sdg
+from tempo_ir.dialects.tile import elementwise as ew
+from tempo_ir.dialects.tile.attributes import ReduceKind
+from tempo_ir.lowering.kernels.contraction import Contraction, columns_of, emit_contract, rows_of
+from tempo_ir.lowering.kernels.softmax import Pass, nonzero
+from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine
+from tempo_ir.lowering.kernels.translator import Carried, Emitter, Refine, Translator
+
+
+def emit_weighted_sum(translator: Translator, op: Operation, at: Coordinates) -> Tile:
+    """An einsum, in one pass if one operand is a softmax along the one axis that is summed."""
+    assert isinstance(op, sdg.ContractOp)
+    contraction = Contraction.of(translator, op, at)
+    number = _softmax_operand(translator, contraction)
+    if number is None:
+        return emit_contract(translator, op, at)
+    rows, columns = contraction.lanes(number), contraction.lanes(1 - number)
+    if set(rows) & set(columns):
+        return emit_contract(translator, op, at)
+    for lanes in (rows, columns):
+        if len(lanes) == 2:
+            raise Refine(translator.key_of(lanes[0]), points=True)
+    tile = _Weighted(translator, contraction, number, columns).sum()
+    return Tile(tile.value.to(translator.element(op.result)), tile.lanes)
+
+
+def _softmax_operand(translator: Translator, contraction: Contraction) -> int | None:
+    """The operand that is a softmax along the summed axis, where that axis takes more than one block."""
+    if len(contraction.inputs) != 2 or len(contraction.summed) != 1:
+        return None
+    ((letter, extent),) = contraction.summed.items()
+    if isinstance(extent, int) and extent <= translator.blocks.reductions(extent):
+        return None
+    for number, (letters, operand) in enumerate(zip(contraction.inputs, contraction.op.inputs, strict=True)):
+        op, other = operand.owner, contraction.inputs[1 - number]
+        if (
+            isinstance(op, sdg.SoftmaxOp)
+            and letters[op.axis] == letter
+            and letter in other
+            and operand not in translator.sources
+        ):
+            return number
+    return None
+
+
+class _Weighted(Pass):
+    """The pass of a softmax that carries the sum of the rows of the other operand too, each times its weight."""
+
+    def __init__(self, translator: Translator, contraction: Contraction, number: int, columns: tuple[Lane, ...]):
+        op = contraction.op.inputs[number].owner
+        assert isinstance(op, sdg.SoftmaxOp)
+        letters = contraction.inputs[number]
+        super().__init__(
+            translator, op, tuple(contraction.at[letter] for letter in letters if letter in contraction.at)
+        )
+        self.contraction = contraction
+        self.other = 1 - number
+        self.letter = letters[op.axis]
+        self.columns = columns
+        self.shape = (self.lanes[0].size if self.lanes else 1), (columns[0].size if columns else 1)
+
+    def sum(self) -> Tile:
+        """The weighted sums, over the lanes of the rows and of the columns."""
+        builder = self.translator.builder
+        _, total, result = self.run()
+        if self.lanes and self.columns:
+            sums = Tile(result, (self.lanes[0], self.columns[0]))
+        else:
+            sums = Tile(builder.reduce(ReduceKind.SUM, result, 1 if self.lanes else 0), self.lanes or self.columns)
+        return combine(builder, ew.DivOp, sums, nonzero(self.translator, Tile(total, self.lanes)))
+
+    def initial(self) -> list[tuple[float, Attribute, tuple[int, ...]]]:
+        return [*super().initial(), (0, self.element, self.shape)]
+
+    def step(self, at: list[Coordinate], carried: Carried | None) -> Carried:
+        translator, builder = self.translator, self.translator.builder
+        block, (along,) = self.block(at, carried), at
+        assert along.lane is not None
+        values = translator.pull(
+            self.contraction.op.inputs[self.other], self.contraction.coordinates(self.other, {self.letter: along})
+        )
+        values = translator.masked(values, along.lane, 0)
+        weights = rows_of(translator, block.weight, self.lanes, along.lane)
+        columns = columns_of(translator, values, self.columns, along.lane)
+        if carried is None:
+            start = translator.constant_tile(0, self.element, self.shape)
+        else:
+            assert block.factor is not None
+            factor = block.factor.value[:, None] if self.lanes else block.factor.value
+            start = carried[2] * factor
+        return [*block.carried, builder.dot(weights, columns, start)]
+
+
+EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType({sdg.ContractOp: emit_weighted_sum})
