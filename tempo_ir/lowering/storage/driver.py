@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.lowering.storage.check import Claim, Memory, check_storage, instances
+from tempo_ir.lowering.storage.frees import insert_frees, last_reads
 from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
 
@@ -21,9 +22,11 @@ def plan_storage(program: ProgramOp) -> None:
     before = instances(program)
     planner = Planner.of(program)
     plan = planner.plan()
+    frees = last_reads(plan, planner.liveness)
     rewriter = Rewriter(program, planner.liveness)
     buffers = rewriter.rewrite(plan)
-    check_storage(program, Claim(before, dict(_memories(plan, buffers)), rewriter.replaced, {}))
+    freed = insert_frees(frees, buffers, {old: new for new, (old, _) in rewriter.replaced.items()})
+    check_storage(program, Claim(before, dict(_memories(plan, buffers)), rewriter.replaced, freed))
 
 
 def _memories(plan: Sequence[Planned], buffers: Mapping[SSAValue, SSAValue]) -> Iterator[tuple[SSAValue, Memory]]:

@@ -194,14 +194,12 @@ class Liveness:
     def _last_reads(self, question: Question, number: int) -> list[tuple[Cond, Index]]:
         use = question.uses[number]
         writes, reads = self._times(question, use.frame.loops[-1] if use.frame.loops else None)
-        last = reads.union(writes).intersect_params(params_set(self.space)).lexmax()
         ranks, length = question.ranks, self._length(question)
-        here = self._use_times(use, ranks, length, None)
-        mine = here.intersect(last)
-        iterations = self._relation(use, [Sym(name) for name in use.frame.iterators])
+        here = self._use_times(use, ranks, length, None).intersect_params(params_set(self.space))
+        earlier = reads.union(writes).apply_range(Map.lex_gt(here.range().get_space()))
         times = self._iteration_times(use, ranks, length)
-        freed = mine.apply_range(times.reverse())
-        freed = freed.intersect(iterations.intersect_params(params_set(self.space)))
+        freed = here.subtract(earlier).apply_range(times.reverse())
+        freed = freed.intersect(self._relation(use, [Sym(name) for name in use.frame.iterators]))
         within = self._iterations(use)
         return inverse(_named(freed, use.frame.iterators), within)
 

@@ -1,0 +1,84 @@
+"""
+Frees: rows that are read no more while the buffer lives on, `loop.free %k[t - 63]` after the step that reads them last.
+
+The rows that are left when the buffer itself ends have no free, nor has a buffer with one slot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from tempo_ir.dialects.loop import AccessOperation, FreeOp, IfOp
+from tempo_ir.index.expr import TRUE, Cond, Index, free_symbols
+from tempo_ir.index.isl import Inexact
+from tempo_ir.lowering.storage.liveness import CellUse, Liveness, Question
+from tempo_ir.lowering.storage.plan import Planned
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """After an operation, where the guard holds, the rows of a memory at `cells` are read no more."""
+
+    after: AccessOperation
+    guard: Cond
+    planned: Planned
+    cells: Index
+
+
+def last_reads(plan: Sequence[Planned], liveness: Liveness) -> list[Free]:
+    """What to free, in program order."""
+    frees = dict.fromkeys(free for planned in plan for free in _of(planned, liveness))
+    return list(frees)
+
+
+def _of(planned: Planned, liveness: Liveness) -> Iterator[Free]:
+    if planned.group.output is not None or not planned.stored:
+        return
+    question = Question(planned.uses, len(planned.group.dims))
+    for number, use in enumerate(planned.uses):
+        if use.use.writes or not isinstance(use.use.op, AccessOperation):
+            continue
+        for guard, cells in _pieces(question, number, liveness):
+            if _varies(planned.index(cells), use):
+                yield Free(use.use.op, guard, planned, cells)
+
+
+def _pieces(question: Question, number: int, liveness: Liveness) -> list[tuple[Cond, Index]]:
+    try:
+        return liveness.last_reads(question, number)
+    except Inexact:
+        return []
+
+
+def _varies(index: Index, use: CellUse) -> bool:
+    """Whether other rows are freed in other iterations of the loops."""
+    return bool(free_symbols(index) & set(use.frame.iterators))
+
+
+def insert_frees(
+    frees: Sequence[Free], buffers: Mapping[SSAValue, SSAValue], operations: Mapping[Operation, Operation]
+) -> dict[Operation, Index]:
+    """
+    Write frees into a program, those after one operation with one guard together; returns the cells of each.
+
+    `buffers` holds the buffer in which each lies, `operations` those that replaced others.
+    """
+    grouped: dict[tuple[Operation, Cond], list[Free]] = {}
+    for free in frees:
+        grouped.setdefault((operations.get(free.after, free.after), free.guard), []).append(free)
+    cells: dict[Operation, Index] = {}
+    for (after, guard), together in reversed(grouped.items()):
+        made: list[Operation] = []
+        for free in together:
+            buffer = buffers[next(iter(free.planned.group.members))]
+            op = FreeOp(buffer, free.planned.index(free.cells))
+            op.location = after.location
+            cells[op] = free.cells
+            made.append(op)
+        block = after.parent
+        assert block is not None
+        block.insert_ops_after(made if guard == TRUE else [IfOp(guard, Region(Block(made)))], after)
+    return cells
