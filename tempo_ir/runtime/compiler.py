@@ -70,6 +70,14 @@ def lower(module: ModuleOp, target: str) -> Levels:
     return levels
 
 
+def for_triton(levels: Levels) -> ModuleOp:
+    """The program with kernels of blocks that Triton takes, whatever target it was compiled for."""
+    assert levels.loop is not None
+    work = levels.loop.clone()
+    run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": "sm_80"})
+    return work
+
+
 def run_passes(
     context: Context,
     module: ModuleOp,

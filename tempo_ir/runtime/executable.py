@@ -17,7 +17,16 @@ from tempo_ir.dialects import loop, sdg
 from tempo_ir.reference import sdg as reference
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.calls import Arenas, Call, Request
-from tempo_ir.runtime.compiler import TARGETS, Levels, kernels, launches, lower, module_of, run_passes
+from tempo_ir.runtime.compiler import (
+    TARGETS,
+    Levels,
+    for_triton,
+    kernels,
+    launches,
+    lower,
+    module_of,
+    run_passes,
+)
 from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers
 from tempo_ir.runtime.native import NativeProgram
@@ -202,7 +211,7 @@ class Compiled(Executable, ABC):
                 from tempo_ir.lowering.triton import print_module
 
                 stream = StringIO()
-                print_module(self.lowered, stream)
+                print_module(for_triton(self.levels), stream)
                 return stream.getvalue()
             case _:
                 return super().ir(level)
