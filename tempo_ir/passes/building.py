@@ -36,7 +36,7 @@ from tempo_ir.dialects.sdg import (
     UnaryOp,
 )
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of, tensor
-from tempo_ir.index import TRUE, And, Cond, Const, Domain, Expr, Index, Slice, Sym, as_expr, conj, free_symbols
+from tempo_ir.index import And, Cond, Const, Domain, Expr, Index, Slice, Space, Sym, as_expr, conj, free_symbols
 
 ConstantKey: TypeAlias = tuple[str, Attribute]
 
@@ -76,6 +76,16 @@ def narrowed(domain: Domain, accesses: Sequence[Access], symbols: frozenset[str]
             kept.append(part)
     ranges = tuple(r for r in domain.ranges if r[0] in used)
     return Domain(tuple(dim for dim in domain.dims if dim in used), ranges, conj(*kept))
+
+
+def normal_form(domain: Domain, space: Space) -> Domain:
+    """The same points, as ranges where they are ranges."""
+    from tempo_ir.index import isl
+
+    try:
+        return isl.set_to_domain(isl.domain_set(space, domain), domain.dims, space)
+    except isl.Inexact:
+        return domain
 
 
 def number_of(access: Access) -> bool | int | float | None:
@@ -277,7 +287,3 @@ def symbols_of(shape: Sequence[Extent]) -> frozenset[str]:
     """The dims and bounds that a shape mentions."""
     return frozenset[str]().union(*(free_symbols(extent) for extent in shape if not isinstance(extent, int)))
 
-
-def unguarded(domain: Domain) -> bool:
-    """Whether a domain has a point for every point of its declared dims."""
-    return not domain.ranges and domain.where == TRUE

@@ -43,8 +43,7 @@ from tempo_ir.dialects.sdg.reads import read_domain, read_problem
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Domain, Index, Space, Sym, free_symbols
-from tempo_ir.passes.building import GraphBuilder, symbols_of
-from tempo_ir.passes.gradients.adjoints import normal_form
+from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.utilities import erase, is_slice, programs, property_symbols, sdg_ops
 from tempo_ir.passes.vectorize.batching import (
@@ -54,6 +53,7 @@ from tempo_ir.passes.vectorize.batching import (
     batched_entry,
     batching_of,
     shifts_only,
+    without,
 )
 from tempo_ir.passes.vectorize.recurrence import recurrent_ops
 from tempo_ir.passes.vectorize.views import view
@@ -181,12 +181,6 @@ def _entry_problem(index: Index, batch: Batch) -> str | None:
     if any(map(is_slice, index[: varying[0]])):
         return "a range of an outer dim is read"
     return None
-
-
-def without(domain: Domain, dim: str) -> Domain:
-    """A domain whose other dims do not depend on a dim, without it."""
-    dims = tuple(name for name in domain.dims if name != dim)
-    return Domain(dims, tuple(r for r in domain.ranges if r[0] != dim), domain.where)
 
 
 def batched_form(op: SdgOp, batch: Batch) -> Access:

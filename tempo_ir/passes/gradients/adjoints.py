@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 from tempo_ir.dialects.sdg import Access, MergeOp
 from tempo_ir.dialects.types import Shape, element, shape_of
 from tempo_ir.index import TRUE, Cond, Domain, Space, conj, disj, negate
-from tempo_ir.passes.building import GraphBuilder, symbols_of
+from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
 from tempo_ir.passes.gradients.inverse_reads import Contribution
 
 
@@ -65,16 +65,6 @@ def _by_cases(build: GraphBuilder, space: Space, term: Contribution) -> Access:
     if not isl.prove(term.where, space, build.domain):
         cases.append((rest, zeros_like(build, cases[0][1])))
     return build.insert(MergeOp(*cases, domain=build.domain))
-
-
-def normal_form(domain: Domain, space: Space) -> Domain:
-    """The same points, as ranges where they are ranges."""
-    from tempo_ir.index import isl
-
-    try:
-        return isl.set_to_domain(isl.domain_set(space, domain), domain.dims, space)
-    except isl.Inexact:
-        return domain
 
 
 def guarded(build: GraphBuilder, where: Cond, access: Access) -> Access:

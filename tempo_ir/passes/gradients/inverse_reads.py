@@ -106,7 +106,8 @@ def inverse_pieces(
     from tempo_ir.index.inverse import inverse
 
     access = isl.access_map(space, consumer, index, producer)
-    return tuple(inverse(access, isl.domain_set(space, producer)))
+    pieces = inverse(access, isl.domain_set(space, producer))
+    return tuple((guard, tuple(producer.simplify(entry, space) for entry in box)) for guard, box in pieces)
 
 
 def _sliced(consumer: Domain, box: Index) -> frozenset[str]:

@@ -40,8 +40,8 @@ from tempo_ir.dialects.sdg import (
     UnaryOp,
 )
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of
-from tempo_ir.index import Const, Entry, Expr, Slice, Sym, free_symbols
-from tempo_ir.passes.building import GraphBuilder, full, symbols_of
+from tempo_ir.index import Const, Domain, Entry, Expr, Slice, Sym, free_symbols
+from tempo_ir.passes.building import GraphBuilder, full, normal_form, symbols_of
 
 
 @dataclass(frozen=True)
@@ -188,9 +188,13 @@ def one_hot(build: GraphBuilder, op: SdgOp, operands: Sequence[Operand], batch: 
 
 
 def merge(build: GraphBuilder, op: SdgOp, operands: Sequence[Operand], batch: Batch) -> Access:
-    """The cases, which do not depend on the dim, stay; what has no such axis is repeated along it."""
-    conds = cast(MergeOp, op).conds
-    reads = [repeated(build, operand, batch) for operand in operands]
+    """The cases, which do not depend on the dim, stay; what has no such axis is repeated along it, where it is read."""
+    op = cast(MergeOp, op)
+    conds = op.conds
+    reads: list[Access] = []
+    for number, operand in enumerate(operands):
+        case = normal_form(without(op.case_domain(number), batch.dim), op.space)
+        reads.append(repeated(build.at(case), operand, batch))
     return build.insert(MergeOp(*zip(conds, reads, strict=True), domain=build.domain))
 
 
@@ -239,6 +243,12 @@ def axis_problem(op: SdgOp, batched: Sequence[bool]) -> str | None:
     if isinstance(op, ScatterAddOp) and batched[0]:
         return "its ids vary"
     return None
+
+
+def without(domain: Domain, dim: str) -> Domain:
+    """A domain whose other dims do not depend on a dim, without it."""
+    dims = tuple(name for name in domain.dims if name != dim)
+    return Domain(dims, tuple(r for r in domain.ranges if r[0] != dim), domain.where)
 
 
 def batched_entry(entry: Entry, batch: Batch) -> Entry:
