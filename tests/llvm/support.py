@@ -46,6 +46,6 @@ def assert_close(got: Array, want: Array, tolerance: float, name: str) -> None:
     wide_got, wide_want = got.astype(np.float64), want.astype(np.float64)
     finite = np.isfinite(wide_want)
     np.testing.assert_array_equal(wide_got[~finite], wide_want[~finite], name)
-    scale = np.abs(wide_want[finite]).max(initial=1e-30)
+    scale = np.abs(wide_want[finite]).max(initial=1e-2)
     error = np.abs(wide_got[finite] - wide_want[finite]).max(initial=0.0) / scale
     assert error <= tolerance, f"{name}: error {error:.1e} of the largest value {scale:.3g}"

@@ -89,7 +89,10 @@ class Library:
 
     def function(self, name: str, *argument_types: type) -> Callable[..., None]:
         """A function without result, callable with ctypes values; the GIL is released while it runs."""
-        return ctypes.CFUNCTYPE(None, *argument_types)(self.address(name))
+        function = ctypes.CFUNCTYPE(None, *argument_types)(self.address(name))
+        # the machine code stays as long as the function
+        function.library = self  # pyright: ignore[reportAttributeAccessIssue]
+        return function
 
 
 def load_object(code: bytes, target: Target, symbols: Mapping[str, int] | None = None) -> Library:
