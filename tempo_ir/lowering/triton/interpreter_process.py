@@ -3,13 +3,16 @@
 
 Triton decides when a kernel is decorated whether it is interpreted, so this is never the process that compiles. Jobs
 come over the connection whose file descriptor is the argument, one at a time; the answer is `("done", result)` or
-`("failed", class name, text)`. This file imports nothing of tempo_ir.
+`("failed", class name, text, point, notes)`. While a program runs, `("make", host)` and `("call", host, method, arrays)`
+ask the other side for its host objects; it answers `(True, value)`, or `(False, None)` where the object raised. This file
+imports nothing of tempo_ir.
 """
 
 import importlib.util
 import os
 import sys
 import warnings
+from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -18,6 +21,29 @@ os.environ["TRITON_INTERPRET"] = "1"
 import ml_dtypes
 import numpy as np
 import torch
+
+
+class HostRaised(Exception):
+    """A host object raised something on the other side, which keeps it."""
+
+
+class Host:
+    """A host object of the other side."""
+
+    def __init__(self, connection, name):
+        self.connection, self.name = connection, name
+        self.ask("make", name)
+
+    def ask(self, *question):
+        """The answer of the other side."""
+        self.connection.send(question)
+        fine, value = self.connection.recv()
+        if not fine:
+            raise HostRaised
+        return value
+
+    def __getattr__(self, method):
+        return lambda *arrays: self.ask("call", self.name, method, arrays)
 
 
 def tensor_of(array):
@@ -34,9 +60,9 @@ def array_of(tensor):
     return tensor.numpy()
 
 
-def load_module(path, name):
-    """The module of a file."""
-    spec = importlib.util.spec_from_file_location(name, path)
+def load_module(path, name, folders=None):
+    """The module of a file; of a package if it has folders."""
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folders)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -45,7 +71,13 @@ def load_module(path, name):
     return module
 
 
-def run_kernel(path, name, arguments, grid):
+@cache
+def load_package(directory):
+    """The package in a directory."""
+    return load_module(Path(directory) / "__init__.py", f"program_{Path(directory).name}", [directory])
+
+
+def run_kernel(connection, path, name, arguments, grid):
     """Run a kernel of a file; gives its arrays, written to."""
     tensors = [tensor_of(np.array(a)) if isinstance(a, np.ndarray) else a for a in arguments]
     kernel = getattr(load_module(path, Path(path).stem), name)
@@ -53,18 +85,27 @@ def run_kernel(path, name, arguments, grid):
     return [array_of(a) if isinstance(a, torch.Tensor) else a for a in tensors]
 
 
+def run_program(connection, directory, name, arrays, bounds, seed, start, hosts):
+    """Run the program of a package; gives its outputs."""
+    tensors = {key: tensor_of(np.array(array)) for key, array in arrays.items()}
+    makers = {host: lambda host=host: Host(connection, host) for host in hosts}
+    outputs = getattr(load_package(directory), name)(tensors, **bounds, seed=seed, start=start, hosts=makers)
+    return {key: array_of(tensor) for key, tensor in outputs.items()}
+
+
 def serve(connection):
     """Answer jobs until the other side goes away."""
-    jobs = {"kernel": run_kernel}
+    jobs = {"kernel": run_kernel, "program": run_program}
     while True:
         try:
             kind, arguments = connection.recv()
         except EOFError:
             return
         try:
-            result = jobs[kind](*arguments)
+            result = jobs[kind](connection, *arguments)
         except Exception as error:  # whatever fails in a job is the answer to it
-            connection.send(("failed", type(error).__name__, str(error)))
+            text, point = getattr(error, "message", str(error)), getattr(error, "point", {})
+            connection.send(("failed", type(error).__name__, text, point, getattr(error, "__notes__", [])))
         else:
             connection.send(("done", result))
 

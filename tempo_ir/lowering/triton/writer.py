@@ -65,6 +65,14 @@ class Lines:
         self.lines.append(INDENT * self._depth + text)
 
     @contextmanager
+    def continued(self, opening: str) -> Generator[None]:
+        """The lines of a call that stand on lines of their own, after its opening."""
+        self.add(opening)
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    @contextmanager
     def block(self, header: str) -> Generator[None]:
         """The lines below `for ...:` or `if ...:`; `pass` where there are none."""
         self.add(header)

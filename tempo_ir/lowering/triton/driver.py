@@ -1,0 +1,358 @@
+"""A loop program as a Python driver: loops, guards, launches of Triton kernels, calls of host objects.
+
+    for t in range(T):
+        if t == 0:
+            copy_kernel_3[(1,)](s, 1024 * T * i + 1024 * t)
+        ...
+
+The text is the same for tensors on a GPU and, in Triton's interpreter, on the CPU. It is the twin of the native host
+program (`lowering.llvm.host`); memory is torch's: a buffer is allocated before its first use and let go after its last.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import DiagnosticException
+
+from tempo_ir.dialects import loop, sdg
+from tempo_ir.dialects.sdg.locations import op_text
+from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.dialects.types import Extent, dtype_name, shape_of
+from tempo_ir.index import Expr, free_symbols
+from tempo_ir.lowering.kernels.draws import SEED, start_of
+from tempo_ir.lowering.kernels.layout import Layout, array_of
+from tempo_ir.lowering.triton.expressions import Number, number_text, triton_type
+from tempo_ir.lowering.triton.python_text import condition_text, expression_text, extent_text, tuple_text
+from tempo_ir.lowering.triton.values import identifier_of
+from tempo_ir.lowering.triton.writer import Lines, Names, identifier
+
+SUPPORT = ("Rows", "call_host", "check", "make_host")
+LOCALS = ("arrays", "device", "hosts", "seed", "start", "torch")
+
+
+def driver_text(module: ModuleOp) -> str:
+    """The file `driver.py` of a module of one loop program and its kernels.
+
+    Raises DiagnosticException where the program still has leaves that are no kernels.
+    """
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+    (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
+    return _Driver(program, kernels).text()
+
+
+def program_name(program: loop.ProgramOp) -> str:
+    """The name of the driver's function."""
+    return identifier(program.sym_name.data)
+
+
+class _Driver:
+    def __init__(self, program: loop.ProgramOp, kernels: Mapping[str, KernelOp]):
+        self.program, self.kernels, self.space = program, kernels, program.space
+        self.functions = {name: identifier_of(kernel) for name, kernel in kernels.items()}
+        params = [identifier(name) for name in self.space.params]
+        self.names = Names((*SUPPORT, *LOCALS, *self.functions.values(), program_name(program), *params))
+        self.symbols = dict(zip(self.space.params, params, strict=True))
+        self.symbols[str(SEED)] = "seed"
+        self.starts = {str(start_of(name)): name for name in self.space.names}
+        self.symbols |= {symbol: self.names.unique(f"start_{name}") for symbol, name in self.starts.items()}
+        self.iterators: dict[str, str] = {}
+        self.hosts: dict[str, str] = {}
+        self.layouts: dict[SSAValue, Layout] = {}
+        self.used: set[str] = set()
+        self.launched: set[str] = set()
+        self.lines = Lines()
+
+    def text(self) -> str:
+        hosts = self.host_names()
+        self.head(hosts)
+        self.block(self.program.body.block)
+        outputs = [op for op in self.program.body.block.ops if isinstance(op, loop.OutputOp)]
+        results = ", ".join(f'"{op.key.data}": {self.names[op.buffer]}' for op in outputs)
+        self.lines.add(f"return {{{results}}}")
+        parameters = "".join(f", {self.symbols[name]}" for name in self.space.params)
+        signature = f"def {program_name(self.program)}(arrays, *{parameters}, seed=0, start=None, hosts=None):"
+        imports = [f"from .kernels.{name} import {name}" for name in sorted(self.launched)]
+        if self.used:
+            imports.append(f"from .support import {', '.join(sorted(self.used))}")
+        return "\n".join(
+            [
+                f'"""The program @{self.program.sym_name.data}: its loops, over Triton kernels."""',
+                "",
+                "import torch",
+                "",
+                *imports,
+                "",
+                "",
+                signature,
+                *self.docstring(hosts),
+                *self.lines.lines,
+                "",
+            ]
+        )
+
+    def docstring(self, hosts: Sequence[str]) -> list[str]:
+        """What the function takes and gives."""
+        ops = [op for op in self.program.body.block.ops if isinstance(op, loop.NamedBufferOperation)]
+        lines = [
+            '"""Outputs by name, for `arrays` by name and the bounds.',
+            "",
+            "`start` says by dim where a call that resumes goes on; `hosts` makes host objects, by name"
+            + (f": {', '.join(hosts)}." if hosts else "; there are none."),
+            "",
+            *(f"{op.name.partition('.')[2]} {op.key.data}: {self.type_text(op)}" for op in ops),
+            '"""',
+        ]
+        return [f"    {line}" if line else "" for line in lines]
+
+    def type_text(self, op: loop.BufferOperation) -> str:
+        layout = self.layout(op)
+        extents = [*layout.rows, *shape_of(layout.type.row)]
+        return f"{dtype_name(layout.element)}[{', '.join(map(str, extents))}]"
+
+    def host_names(self) -> list[str]:
+        """The host objects, by first use."""
+        hosts = [op for op in self.program.walk() if isinstance(op, loop.HostOp)]
+        return list(dict.fromkeys(op.method.root_reference.data for op in hosts))
+
+    def head(self, hosts: Sequence[str]) -> None:
+        """The lines before the loops: where to compute, where dims start, host objects."""
+        named = [op for op in self.program.body.block.ops if isinstance(op, loop.InputOp | loop.ParameterOp)]
+        where = f'arrays["{named[0].key.data}"].device' if named else "torch.get_default_device()"
+        self.lines.add(f"device = {where}")
+        expressions = [scalar for op in self.program.walk() if isinstance(op, loop.LaunchOp) for scalar in op.scalars]
+        used = frozenset[str]().union(*map(free_symbols, expressions))
+        for symbol, name in self.starts.items():
+            if symbol in used:
+                self.lines.add(f'{self.symbols[symbol]} = (start or {{}}).get("{name}", 0)')
+        for name in hosts:
+            self.hosts[name] = self.names.unique(name)
+            self.lines.add(f'{self.hosts[name]} = {self.support("make_host")}(hosts, "{name}")')
+
+    def support(self, function: str) -> str:
+        """A function of `support.py`, which the driver imports."""
+        self.used.add(function)
+        return function
+
+    # -- memory
+
+    def layout(self, op: loop.BufferOperation) -> Layout:
+        if op.buffer not in self.layouts:
+            self.layouts[op.buffer] = Layout.of(op.buffer_type, self.space)
+        return self.layouts[op.buffer]
+
+    def make(self, op: loop.BufferOperation) -> None:
+        """A buffer: the caller's, or new memory."""
+        layout = self.layout(op)
+        if isinstance(op, loop.InputOp | loop.ParameterOp):
+            name = self.names.new(op.buffer, op.buffer.name_hint or op.key.data)
+            self.lines.add(f'{name} = arrays["{op.key.data}"].contiguous()')
+            return
+        hint = op.key.data if isinstance(op, loop.OutputOp) else "buffer"
+        name = self.names.new(op.buffer, op.buffer.name_hint or hint)
+        shape = tuple_text([self.extent(extent) for extent in self.shape(op, layout)])
+        function = "zeros" if isinstance(op, loop.OutputOp) or _is_status(op.buffer) else "empty"
+        kind = _torch_type(layout)
+        self.lines.add(f"{name} = torch.{function}({shape}, dtype={kind}, device=device)")
+
+    def shape(self, op: loop.BufferOperation, layout: Layout) -> Sequence[Extent]:
+        """The extents of a buffer; one for a whole row whose extents differ from row to row."""
+        row = shape_of(layout.type.row)
+        if isinstance(op, loop.OutputOp):
+            return (*layout.rows, *row)
+        stored = set(layout.type.dim_names)
+        if any(isinstance(extent, Expr) and free_symbols(extent) & stored for extent in row):
+            return (*layout.rows, layout.pitch)
+        return (*layout.rows, *row)
+
+    def rows(self, access: loop.BufferAccess) -> str:
+        """`Rows(...)`: the rows of an access."""
+        array = array_of(access, self.layouts[access.buffer])
+        shape = tuple_text([self.extent(extent) for extent in shape_of(access.type)])
+        strides = tuple_text([self.integer(axis.stride) for axis in array.axes])
+        wraps = {n: axis.wrap for n, axis in enumerate(array.axes) if axis.wrap is not None}
+        rings = ", ".join(f"{n}: ({self.integer(first)}, {slots})" for n, (first, slots) in wraps.items())
+        arguments = [self.names[access.buffer], self.integer(array.offset), shape, strides]
+        return f"{self.support('Rows')}({', '.join([*arguments, *([f'{{{rings}}}'] if rings else [])])})"
+
+    # -- index expressions
+
+    def integer(self, expression: Expr) -> str:
+        return expression_text(expression, self.symbols)
+
+    def extent(self, extent: Extent) -> str:
+        return extent_text(extent, self.symbols)
+
+    def point(self, point: Iterable[tuple[str, Expr]]) -> str:
+        coordinates = [f'"{name}": {self.integer(value)}' for name, value in point]
+        return f"{{{', '.join(coordinates)}}}"
+
+    # -- operations
+
+    def block(self, block: Block) -> None:
+        """The operations of a block; its buffers are made before their first use and let go after their last."""
+        first, last = _first_and_last_uses(block)
+        for op in block.ops:
+            if isinstance(op, loop.AllocOp):
+                continue
+            for made in first.get(op, ()):
+                self.make(made)
+            self.operation(op)
+            gone = [self.names[made.buffer] for made in last.get(op, ())]
+            if gone:
+                self.lines.add(f"del {', '.join(gone)}")
+
+    def operation(self, op: Operation) -> None:
+        match op:
+            case loop.NamedBufferOperation():
+                self.make(op)
+            case loop.ForOp():
+                self.loop(op)
+            case loop.IfOp():
+                self.guard(op)
+            case loop.LaunchOp():
+                self.launch(op)
+            case loop.CheckOp():
+                messages = ", ".join(map(_string, op.messages))
+                status = self.names[op.status]
+                self.lines.add(f"{self.support('check')}({status}, [{messages}], {self.point(op.point)})")
+            case loop.HostOp():
+                self.host(op)
+            case loop.ComputeOp() if (literal := _literal(op)) is not None:
+                self.literal(op, literal)
+            case loop.FreeOp():
+                pass
+            case _:
+                error = DiagnosticException(f"{op.name} is no kernel yet: run loop-lower-kernels for a GPU first")
+                error.op = op  # pyright: ignore[reportAttributeAccessIssue]
+                raise error
+
+    def loop(self, op: loop.ForOp) -> None:
+        """A loop, upwards or downwards; it may end by its data."""
+        step = "" if op.step == 1 else f", {op.step}"
+        lower = "" if self.integer(op.lower) == "0" and not step else f"{self.integer(op.lower)}, "
+        values = f"range({lower}{self.integer(op.upper)}{step})"
+        shadowed = self.symbols.get(op.iterator)
+        name = self.symbols[op.iterator] = self.iterator(op.iterator)
+        with self.lines.block(f"for {name} in {f'reversed({values})' if op.down else values}:"):
+            self.block(op.body.block)
+            if op.until is not None:
+                buffer, index = op.until
+                offset = array_of(loop.BufferAccess.of(buffer, index), self.layouts[buffer]).offset
+                with self.lines.block(f"if {self.names[buffer]}.view(-1)[{self.integer(offset)}]:"):
+                    self.lines.add("break")
+        if shadowed is not None:
+            self.symbols[op.iterator] = shadowed
+
+    def iterator(self, name: str) -> str:
+        """The Python name of an iterator, the same in all of its loops."""
+        if name not in self.iterators:
+            self.iterators[name] = self.names.unique(name)
+        return self.iterators[name]
+
+    def guard(self, op: loop.IfOp) -> None:
+        with self.lines.block(f"if {condition_text(op.condition, self.symbols)}:"):
+            self.block(op.then.block)
+        if op.otherwise is not None and op.otherwise.block.first_op is not None:
+            with self.lines.block("else:"):
+                self.block(op.otherwise.block)
+
+    def launch(self, op: loop.LaunchOp) -> None:
+        """A launch: the grid, then the pointers and the scalars."""
+        kernel = self.kernels[op.kernel.root_reference.data]
+        own = len(kernel.body.block.args) - len(op.buffers)
+        open_axes = iter(op.scalars[own:])
+        grid = [str(extent) if extent >= 0 else self.extent(next(open_axes)) for extent in kernel.grid.data]
+        arguments = [*(self.names[buffer] for buffer in op.buffers), *map(self.integer, op.scalars[:own])]
+        name = self.functions[kernel.sym_name.data]
+        self.launched.add(name)
+        self.lines.add(f"{name}[{tuple_text(grid or ['1'])}]({', '.join(arguments)})")
+
+    def host(self, op: loop.HostOp) -> None:
+        """A call of a host object: rows in, rows out."""
+        name, method = op.method.root_reference.data, op.method.nested_references.data[0].data
+        with self.lines.continued(f"{self.support('call_host')}("):
+            self.lines.add(f"{self.hosts[name]},")
+            self.lines.add(f'("{name}", "{method}"),')
+            self.list([self.rows(access) for access in op.reads])
+            self.list([self.rows(access) for access in op.writes])
+            self.lines.add(f"{_string(op_text(op))},")
+            self.lines.add(f"{self.point(op.point)},")
+        self.lines.add(")")
+
+    def list(self, items: Sequence[str]) -> None:
+        """A list among the lines of a call."""
+        if len(items) < 2:
+            self.lines.add(f"[{''.join(items)}],")
+            return
+        with self.lines.continued("["):
+            for item in items:
+                self.lines.add(f"{item},")
+        self.lines.add("],")
+
+    def literal(self, op: loop.ComputeOp, constant: DenseIntOrFPElementsAttr) -> None:
+        """Memory filled with numbers."""
+        kind = _torch_type(self.layouts[op.writes[0].buffer])
+        numbers = ", ".join(number_text(cast(Number, number)) for number in constant.get_values())
+        rows = self.rows(op.writes[0])
+        with self.lines.continued(f"{rows}.write("):
+            for line in textwrap.wrap(f"torch.tensor([{numbers}], dtype={kind})", 100):
+                self.lines.add(line)
+        shape = tuple_text([self.extent(extent) for extent in shape_of(op.writes[0].type)])
+        self.lines.lines[-1] += f".view({shape})"
+        self.lines.add(")")
+
+
+def _literal(op: loop.ComputeOp) -> DenseIntOrFPElementsAttr | None:
+    """The numbers that a leaf fills memory with, if it does nothing else."""
+    ops = list(op.body.block.ops)
+    if op.ins or len(ops) != 2 or not isinstance(constant := ops[0], sdg.ConstantOp):
+        return None
+    return constant.value if isinstance(constant.value, DenseIntOrFPElementsAttr) else None
+
+
+def _is_status(buffer: SSAValue) -> bool:
+    """Whether a check reads the buffer, which must then be zero at first."""
+    return any(isinstance(use.operation, loop.CheckOp) for use in buffer.uses)
+
+
+def _torch_type(layout: Layout) -> str:
+    name = triton_type(layout.element).removeprefix("tl.")
+    return "torch.bool" if name == "int1" else f"torch.{name}"
+
+
+def _string(text: str) -> str:
+    """A string in double quotes."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+Uses = dict[Operation, list[loop.AllocOp]]
+
+
+def _first_and_last_uses(block: Block) -> tuple[Uses, Uses]:
+    """For operations of a block the buffers of the block that are first, and last, used in them."""
+    first: Uses = {}
+    last: Uses = {}
+    order = {op: number for number, op in enumerate(block.ops)}
+    for op in block.ops:
+        if not isinstance(op, loop.AllocOp):
+            continue
+        users = {_ancestor(use.operation, block) for use in op.buffer.uses}
+        users = {user for user in users if not isinstance(user, loop.FreeOp)}
+        if users:
+            first.setdefault(min(users, key=order.__getitem__), []).append(op)
+            last.setdefault(max(users, key=order.__getitem__), []).append(op)
+    return first, last
+
+
+def _ancestor(op: Operation, block: Block) -> Operation:
+    """The operation of a block in which another stands."""
+    while op.parent is not block:
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return op
