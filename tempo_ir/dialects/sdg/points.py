@@ -161,7 +161,7 @@ class Analysis:
         if read.index is None:
             return self._full(producer)
         consumer = read_domain(read.reader, read.number)
-        if consumer == producer.domain and is_current(read.index, consumer):
+        if consumer == producer.domain == read.reader.domain and is_current(read.index, consumer):
             return points
         key = (id(points), consumer, read.index, producer.domain)
         if key not in self._images:
