@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 import random
 import time
+from dataclasses import replace
 
 import pytest
 
 from tempo_ir.index import cond, domain, evaluate, index, space
 from tempo_ir.lowering.schedule.components import components
 from tempo_ir.lowering.schedule.conditions import solved
+from tempo_ir.lowering.schedule.cut import minimum_cut
 from tempo_ir.lowering.schedule.distances import Distance, Distances
-from tempo_ir.lowering.schedule.fusion import Choices
+from tempo_ir.lowering.schedule.fusion import Choices, longest_paths
 from tempo_ir.lowering.schedule.graph import Dependence, Graph, Relation, Statement
-from tempo_ir.lowering.schedule.named_dims import UnorderedError, longest_paths, schedule
+from tempo_ir.lowering.schedule.named_dims import UnorderedError, schedule
 from tempo_ir.lowering.schedule.order import order_text
 
 
@@ -156,6 +158,44 @@ def test_statements_sink_to_their_only_reader() -> None:
         "g (t): g[t + 1] if t < T - 1; u[t]; h[t]",
     )
     assert found == "for t up\n  h\nfor t down\n  u\n  g"
+
+
+def test_whole_chains_sink() -> None:
+    found = order(
+        "dims(t: T)",
+        "h (t): h[t - 1] if t > 0",
+        "a (t): h[t]",
+        "b (t): a[t]",
+        "g (t): g[t + 1] if t < T - 1; b[t]; h[t]",
+        "s (t): b[t]; g[t]",
+        "m (): s[0:T]",
+    )
+    assert found == "for t up\n  h\nfor t down\n  a\n  b\n  g\n  s\nm"
+
+
+def test_what_makes_less_of_what_it_reads_does_not_sink() -> None:
+    made, names = graph("dims(t: T)", "h (t)", "n (t): h[t]", "m (): n[0:T]", "y (t): n[t]; m")
+    small = [replace(statement, weight=1 if statement.name == "n" else 100) for statement in made.statements]
+    found = schedule(Graph(made.space, small, made.dependences), Distances(made.space), Choices())
+    assert order_text(found, names) == "for t up\n  h\n  n\nm\nfor t up\n  y"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_minimum_cuts_against_brute_force(seed: int) -> None:
+    generator = random.Random(seed)
+    capacities = {
+        (start, end): float(generator.randint(1, 9))
+        for start in range(5)
+        for end in range(5)
+        if start != end and generator.random() < 0.5
+    }
+
+    def cost(side: set[int]) -> float:
+        return sum(capacity for (start, end), capacity in capacities.items() if start in side and end not in side)
+
+    sides = [{0, *inside} for size in range(4) for inside in itertools.combinations((1, 2, 3), size)]
+    least = min(map(cost, sides))
+    assert minimum_cut(capacities, 0, 4) == min((side for side in sides if cost(side) == least), key=len)
 
 
 def test_inner_loops_see_only_what_the_outer_ones_leave() -> None:

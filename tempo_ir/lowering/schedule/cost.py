@@ -71,16 +71,19 @@ class Estimator:
             for depth, loop in enumerate(path):
                 inner = prod(self._trips(outer) for outer in path[depth + 1 :])
                 touched[id(loop)] = touched.get(id(loop), 0.0) + inner * self.graph.statements[number].weight
-        moved, kept = 0.0, dict[int, float]()
+        moved, kept = dict[object, float](), dict[int, float]()
         for dependence in self.graph.dependences:
             window = self._window(dependence, paths, touched)
             if window is None:
-                moved += self._bytes_read(dependence)
+                # the leaves of one loop body share what they read
+                body = paths[dependence.consumer][-1:]
+                key = (dependence.producer, dependence.relation.index, tuple(map(id, body)))
+                moved[key] = max(moved.get(key, 0.0), self._bytes_read(dependence))
             producer = self.graph.statements[dependence.producer]
             whole = self._points(producer.number) * producer.weight
             rows = whole if window is None else window
             kept[producer.number] = max(kept.get(producer.number, 0.0), rows)
-        seconds = moved / self.machine.bandwidth + starts * self.machine.start
+        seconds = sum(moved.values()) / self.machine.bandwidth + starts * self.machine.start
         return Estimate(seconds, sum(kept.values()))
 
     def _starts(self, nodes: Sequence[Node], sequential: set[int], times: float) -> float:

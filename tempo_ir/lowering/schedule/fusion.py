@@ -68,9 +68,65 @@ class Cluster:
     parallel: bool = False
 
 
+def least_shifts(
+    distances: Distances, statements: Sequence[int], edges: Sequence[Edge], dim: str, direction: Direction
+) -> dict[int, int] | None:
+    """The least shifts of statements of one loop for which no edge between them goes backwards; None if there are
+    none."""
+    constraints: list[tuple[int, int, int]] = []
+    for edge in edges:
+        distance = distances.of(edge.dependence.relation, dim, edge.fixed)
+        if distance is None:
+            continue
+        least = distance.least(direction)
+        if least is None:
+            return None
+        constraints.append((edge.producer, edge.consumer, -least))
+    return longest_paths(statements, constraints)
+
+
+def longest_paths(nodes: Sequence[int], constraints: Sequence[tuple[int, int, int]]) -> dict[int, int] | None:
+    """
+    The least values from 0 up with `value[b] >= value[a] + gap` for each `(a, b, gap)`; None if there are none.
+
+    Bellman and Ford; a cycle of the constraints that raised values last is one without a solution (Cherkassky and
+    Goldberg, "Negative-cycle detection algorithms", 1999), so that the hopeless cases end early.
+    """
+    values = dict.fromkeys(nodes, 0)
+    raised_by: dict[int, int] = {}
+    while True:
+        changed = False
+        for before, after, gap in constraints:
+            if values[before] + gap > values[after]:
+                values[after] = values[before] + gap
+                raised_by[after] = before
+                changed = True
+        if not changed:
+            return values
+        if _has_cycle(raised_by):
+            return None
+
+
+def _has_cycle(following: Mapping[int, int]) -> bool:
+    """Whether a function that is defined on some numbers leads one of them back to itself."""
+    seen: dict[int, int] = {}
+    for start in following:
+        node: int | None = start
+        while node is not None and node not in seen:
+            seen[node] = start
+            node = following.get(node)
+        if node is not None and seen[node] == start:
+            return True
+    return False
+
+
 @dataclass(slots=True)
 class Level:
-    """The loops of one level while they are fused: every edge leads from a cluster to the same or a later one."""
+    """
+    The loops of one level while they are fused: every edge leads from a cluster to the same or a later one.
+
+    `home` is the position of each statement's cluster; `alone` holds the statements that are in no recurrence.
+    """
 
     graph: Graph
     distances: Distances
@@ -78,10 +134,13 @@ class Level:
     reads: Mapping[int, Sequence[Edge]]
     clusters: list[Cluster] = field(default_factory=list[Cluster])
     home: dict[int, int] = field(default_factory=dict[int, int])
+    alone: set[int] = field(default_factory=set[int])
 
     def place(self, item: Cluster) -> None:
         """Fuse a loop into the last one that it reads, else into a later one like it, or put it at the end."""
         inside = set(item.statements)
+        if item.parallel:
+            self.alone |= inside
         edges = [e for s in item.statements for e in self.reads.get(s, ()) if e.producer not in inside]
         last = max((self.home[edge.producer] for edge in edges), default=-1)
         for position in self.targets(item, last):
@@ -154,67 +213,3 @@ class Level:
                 return None
             delay = max(delay, before[edge.producer] - least - after[edge.consumer])
         return delay
-
-    def sink(self) -> None:
-        """Move single statements to the loop that consumes them where no more has to be kept between loops for it."""
-        consumers: dict[int, list[Edge]] = {}
-        for edges in self.reads.values():
-            for edge in edges:
-                if edge.producer in self.home and edge.consumer in self.home:
-                    consumers.setdefault(edge.producer, []).append(edge)
-        for number in sorted(consumers, reverse=True):
-            target = self.sink_target(number, consumers)
-            if target is None:
-                continue
-            forms = self.sunk(number, self.clusters[target], consumers[number])
-            if not forms:
-                continue
-            origin = self.clusters[self.home[number]]
-            origin.statements.remove(number)
-            for shifts in origin.forms.values():
-                del shifts[number]
-            self.clusters[target].forms = forms
-            self.clusters[target].statements.append(number)
-            self.home[number] = target
-
-    def sink_target(self, number: int, consumers: Mapping[int, Sequence[Edge]]) -> int | None:
-        """The one later loop that reads a statement, if moving there keeps no more bytes between loops."""
-        statements = self.graph.statements
-        own = self.home[number]
-        targets = {self.home[edge.consumer] for edge in consumers[number]}
-        if statements[number].pinned or len(targets) != 1 or own in targets or self.clusters[own].dim is None:
-            return None
-        dims = statements[number].dims
-        kept = 0
-        for producer in {edge.producer for edge in self.reads.get(number, ())}:
-            if producer == number:
-                return None
-            stays = all(self.home[edge.consumer] == self.home[producer] for edge in consumers[producer])
-            if stays and statements[producer].dims == dims:
-                kept += statements[producer].weight
-        return targets.pop() if kept <= statements[number].weight else None
-
-    def sunk(self, number: int, target: Cluster, edges: Sequence[Edge]) -> dict[Direction, dict[int, int]]:
-        """The directions, with shifts, in which a statement can run in a loop that reads it."""
-        own = self.clusters[self.home[number]]
-        if target.dim is None or target.dim != own.dim or not self.may_meet(own, target, edges):
-            return {}
-        forms: dict[Direction, dict[int, int]] = {}
-        for direction, shifts in target.forms.items():
-            latest = self.latest(edges, target.dim, direction, shifts)
-            if latest is not None:
-                forms[direction] = shifts | {number: latest}
-        return forms
-
-    def latest(self, edges: Sequence[Edge], dim: str, direction: Direction, shifts: Mapping[int, int]) -> int | None:
-        """The greatest shift for which all consumers still come after; None if there is none."""
-        bounds: list[int] = []
-        for edge in edges:
-            distance = self.distances.of(edge.dependence.relation, dim, edge.fixed)
-            if distance is None:
-                continue
-            least = distance.least(direction)
-            if least is None:
-                return None
-            bounds.append(shifts[edge.consumer] + least)
-        return min(bounds, default=0)

@@ -21,9 +21,10 @@ from typing import TypeAlias
 
 from tempo_ir.lowering.schedule.components import components
 from tempo_ir.lowering.schedule.distances import Distances
-from tempo_ir.lowering.schedule.fusion import DIRECTIONS, Choices, Cluster, Edge, Level
+from tempo_ir.lowering.schedule.fusion import DIRECTIONS, Choices, Cluster, Edge, Level, least_shifts
 from tempo_ir.lowering.schedule.graph import Dependence, Graph
 from tempo_ir.lowering.schedule.order import Direction, Leaf, Loop, Node
+from tempo_ir.lowering.schedule.sinking import sink
 
 
 class UnorderedError(Exception):
@@ -53,41 +54,6 @@ def schedule(graph: Graph, distances: Distances, choices: Choices, last_resort: 
     return scheduler.arrange(everything, [Edge(dependence) for dependence in graph.dependences], frozenset())
 
 
-def longest_paths(nodes: Sequence[int], constraints: Sequence[tuple[int, int, int]]) -> dict[int, int] | None:
-    """
-    The least values from 0 up with `value[b] >= value[a] + gap` for each `(a, b, gap)`; None if there are none.
-
-    Bellman and Ford; a cycle of the constraints that raised values last is one without a solution (Cherkassky and
-    Goldberg, "Negative-cycle detection algorithms", 1999), so that the hopeless cases end early.
-    """
-    values = dict.fromkeys(nodes, 0)
-    raised_by: dict[int, int] = {}
-    while True:
-        changed = False
-        for before, after, gap in constraints:
-            if values[before] + gap > values[after]:
-                values[after] = values[before] + gap
-                raised_by[after] = before
-                changed = True
-        if not changed:
-            return values
-        if _has_cycle(raised_by):
-            return None
-
-
-def _has_cycle(following: Mapping[int, int]) -> bool:
-    """Whether a function that is defined on some numbers leads one of them back to itself."""
-    seen: dict[int, int] = {}
-    for start in following:
-        node: int | None = start
-        while node is not None and node not in seen:
-            seen[node] = start
-            node = following.get(node)
-        if node is not None and seen[node] == start:
-            return True
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class _Scheduler:
     graph: Graph
@@ -106,7 +72,7 @@ class _Scheduler:
         for component in components(statements, successors):
             level.place(self.cluster(component, reads, used))
         if self.choices.fuse:
-            level.sink()
+            sink(level)
         nodes = [self.nodes(cluster, reads, used) for cluster in level.clusters if cluster.statements]
         return [node for found in nodes for node in found]
 
@@ -120,7 +86,7 @@ class _Scheduler:
         for dim in common:
             forms: dict[Direction, dict[int, int]] = {}
             for direction in DIRECTIONS:
-                if (shifts := self.shifts(component, edges, dim, direction)) is not None:
+                if (shifts := least_shifts(self.distances, component, edges, dim, direction)) is not None:
                     forms[direction] = shifts
             if forms:
                 return Cluster(dim, component, forms, parallel=not edges)
@@ -135,21 +101,6 @@ class _Scheduler:
         for number in component[1:]:
             common &= set(self.graph.statements[number].dims)
         return [dim for dim in self.choices.dims or self.graph.space.names if dim in common]
-
-    def shifts(
-        self, component: Sequence[int], edges: Sequence[Edge], dim: str, direction: Direction
-    ) -> dict[int, int] | None:
-        """The least shifts for which no edge goes backwards, by Bellman and Ford; None if there are none."""
-        constraints: list[tuple[int, int, int]] = []
-        for edge in edges:
-            distance = self.distances.of(edge.dependence.relation, dim, edge.fixed)
-            if distance is None:
-                continue
-            least = distance.least(direction)
-            if least is None:
-                return None
-            constraints.append((edge.producer, edge.consumer, -least))
-        return longest_paths(component, constraints)
 
     def nodes(self, cluster: Cluster, reads: Mapping[int, Sequence[Edge]], used: frozenset[str]) -> Sequence[Node]:
         """The loop of a cluster, upwards if it may, with its body ordered; or a leaf; or what the last resort found."""
