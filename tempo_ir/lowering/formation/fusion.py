@@ -21,7 +21,7 @@ from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferAccess, ComputeOp
 from tempo_ir.dialects.types import Shape, shape_of
 from tempo_ir.lowering.formation.block_graph import BlockGraph
-from tempo_ir.lowering.formation.rules import DEAREST, Cost, Read, cost_of, reads_of, work_of
+from tempo_ir.lowering.formation.rules import DEAREST, Cost, Read, cost_of, is_weighted_sum, reads_of, work_of
 
 Readers = dict[int, list[tuple[BodyOperation, SSAValue]]]
 """Per group the leaves in it that read a value, with the arguments that stand for it."""
@@ -111,15 +111,24 @@ def _accepts(
 ) -> bool:
     if len(group.leaves) + len(group.copies) >= LARGEST or _is_alone(group) or not _points_agree(group, leaf):
         return False
-    asked = _worst(group, readers)
+    asked = _worst(group, leaf, readers)
     if cost > DEAREST[asked]:
         return False
     return not needed or (asked is Read.SAME and shape_of(leaf.yielded[0].type) == group.shape)
 
 
-def _worst(group: Group, readers: Sequence[tuple[BodyOperation, SSAValue]]) -> Read:
+def _worst(group: Group, leaf: BodyOperation, readers: Sequence[tuple[BodyOperation, SSAValue]]) -> Read:
     """The worst read between a value and what the kernel writes."""
-    return max(max(group.asked[reader], *reads_of(reader, argument)) for reader, argument in readers)
+    return max(_asked(group, leaf, reader, argument) for reader, argument in readers)
+
+
+def _asked(group: Group, leaf: BodyOperation, reader: BodyOperation, argument: SSAValue) -> Read:
+    asked = group.asked[reader]
+    if asked is Read.WEIGHTS and isinstance(work_of(reader), sdg.SoftmaxOp):
+        return asked
+    if is_weighted_sum(reader, argument, leaf) and asked is Read.SAME:
+        return Read.WEIGHTS
+    return max(asked, *reads_of(reader, argument))
 
 
 def _is_alone(group: Group) -> bool:
@@ -138,7 +147,7 @@ def depends_on_point(leaf: BodyOperation) -> bool:
 
 
 def _add(group: Group, leaf: BodyOperation, readers: Sequence[tuple[BodyOperation, SSAValue]], needed: bool) -> None:
-    group.asked[leaf] = _worst(group, readers)
+    group.asked[leaf] = _worst(group, leaf, readers)
     group.leaves.insert(0, leaf)
     if needed:
         group.written.add(leaf)
@@ -165,7 +174,7 @@ def _copy_everywhere(
     if not everywhere or not readers:
         return False
     for number in accepting:
-        groups[number].asked[leaf] = _worst(groups[number], readers[number])
+        groups[number].asked[leaf] = _worst(groups[number], leaf, readers[number])
         groups[number].copies.insert(0, leaf)
         for source in sources:
             graph.depend(source, graph.members[number][0])

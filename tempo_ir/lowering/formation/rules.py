@@ -34,6 +34,8 @@ class Read(IntEnum):
 
     SAME = auto()
     """At its own coordinates."""
+    WEIGHTS = auto()
+    """Each element once: the softmax of a weighted sum, computed in the pass of the sum."""
     STRETCHED = auto()
     """At some of its own coordinates: the operand broadcasts."""
     MOVED = auto()
@@ -59,6 +61,7 @@ _POINTWISE = (*_LIGHT, sdg.CastOp, sdg.StopGradientOp, sdg.BroadcastOp)
 
 DEAREST = {
     Read.SAME: Cost.DEAR,
+    Read.WEIGHTS: Cost.DEAR,
     Read.STRETCHED: Cost.PASS,
     Read.MOVED: Cost.PASS,
     Read.REDUCED: Cost.PASS,
@@ -66,6 +69,10 @@ DEAREST = {
     Read.REPEATED: Cost.FREE,
 }
 """The dearest value that may be computed anew, by the worst read between it and what the kernel writes."""
+
+
+WEIGHTED_COLUMNS = 256
+"""The widest rows of which a weighted sum is computed in one pass with its weights."""
 
 
 def work_of(leaf: BodyOperation) -> Operation | None:
@@ -91,6 +98,26 @@ def cost_of(leaf: BodyOperation) -> Cost:
 def reads_of(leaf: BodyOperation, argument: SSAValue) -> list[Read]:
     """How the leaf reads one of its arguments, once per use."""
     return [_read(use.operation, argument) for use in argument.uses]
+
+
+def is_weighted_sum(reader: BodyOperation, argument: SSAValue, leaf: BodyOperation) -> bool:
+    """Whether a leaf gives the weights of a sum: a softmax along the one axis that a contraction sums.
+
+    The kernel of such a sum asks for every weight once (`kernels/weighted_sums`), if what is summed fits in one block
+    beside.
+    """
+    sum_, softmax = work_of(reader), work_of(leaf)
+    if not isinstance(sum_, sdg.ContractOp) or not isinstance(softmax, sdg.SoftmaxOp) or len(sum_.inputs) != 2:
+        return False
+    inputs, output = sum_.letters
+    number = list(sum_.inputs).index(argument) if argument in sum_.inputs else 0
+    weights, other = inputs[number], inputs[1 - number]
+    summed = set(weights + other) - set(output)
+    if sum_.inputs[0] is sum_.inputs[1] or summed != {weights[softmax.axis]} or not summed <= set(other):
+        return False
+    free = [extent for letter, extent in zip(other, shape_of(sum_.inputs[1 - number].type), strict=True)
+            if letter in output and letter not in weights]  # fmt: skip
+    return len(free) <= 1 and all(isinstance(extent, int) and extent <= WEIGHTED_COLUMNS for extent in free)
 
 
 def _read(op: Operation, argument: SSAValue) -> Read:
