@@ -378,14 +378,19 @@ class _Checker:
         late = written.lex_ge_map(read).intersect(_identity(written))
         if not late.is_empty():
             return f"a row is read before it is written{_example(late)}"
-        clash = times.same_place().intersect(written.lex_le_map(written)).intersect(read.lex_gt_map(written))
-        if not clash.is_empty():
+        if (clash := self._overwritten(times, written, read)) is not None:
             return f"a row is overwritten while it is still read{_example(clash)}"
         passed = written.reverse().apply_range(read)
         depth = len(_loops_round(content.buffer))
         if not passed.is_empty() and not passed.is_subset(times.same_iteration(passed, depth)):
             return "a buffer made in a loop is read in another iteration than it is written"
         return None
+
+    @staticmethod
+    def _overwritten(times: _Times, written: Map, read: Map) -> Map | None:
+        """Pairs of a cell and another one that is written where it lies, after it and before it is read."""
+        clash = times.same_place().intersect(written.lex_le_map(written)).intersect(read.lex_gt_map(written))
+        return None if clash.is_empty() else clash
 
     def _free_fault(self, content: Content, times: _Times, written: Map, reads: Sequence[Map]) -> str | None:
         for number, touch in enumerate(content.frees):
@@ -394,6 +399,8 @@ class _Checker:
                 return f"a row is freed that is never written{_example(freed)}"
             if not written.lex_ge_map(freed).intersect(_identity(written)).is_empty():
                 return f"a row is freed before it is written{_example(freed)}"
+            if (clash := self._overwritten(times, written, freed)) is not None:
+                return f"a row is freed that is overwritten before{_example(clash)}"
             if any(not read.lex_ge_map(freed).intersect(_identity(written)).is_empty() for read in reads):
                 return f"a row is read after it is freed{_example(freed)}"
             others = [times.of(other).domain() for other in content.frees[:number]]

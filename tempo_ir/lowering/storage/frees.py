@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tempo_ir.dialects.loop import AccessOperation, FreeOp, IfOp
 from tempo_ir.index.expr import TRUE, Cond, Index, free_symbols
 from tempo_ir.index.isl import Inexact
-from tempo_ir.lowering.storage.liveness import CellUse, Liveness, Question
+from tempo_ir.lowering.storage.liveness import OPERAND, CellUse, Liveness, Question
 from tempo_ir.lowering.storage.plan import Planned
 
 
@@ -39,11 +39,17 @@ def _of(planned: Planned, liveness: Liveness) -> Iterator[Free]:
         return
     question = Question(planned.uses, len(planned.group.dims))
     for number, use in enumerate(planned.uses):
-        if use.use.writes or not isinstance(use.use.op, AccessOperation):
+        if use.use.writes or not isinstance(use.use.op, AccessOperation) or _overwrites(planned, use):
             continue
         for guard, cells in _pieces(question, number, liveness):
             if _varies(planned.index(cells), use):
                 yield Free(use.use.op, guard, planned, cells)
+
+
+def _overwrites(planned: Planned, use: CellUse) -> bool:
+    """Whether the operation may write in place what it reads, which is the end of that row."""
+    op = use.use.op
+    return use.moment == OPERAND and any(other.use.writes and other.use.op is op for other in planned.uses)
 
 
 def _pieces(question: Question, number: int, liveness: Liveness) -> list[tuple[Cond, Index]]:
