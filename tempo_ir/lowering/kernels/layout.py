@@ -31,10 +31,10 @@ class Layout:
     def of(buffer_type: BufferType, space: Space) -> Layout:
         """The layout in a program over `space`. Raises Inexact where an extent of the row has no greatest value."""
         rows = tuple(_rows(dim, space) for dim in buffer_type.dims)
-        domain = _stored_domain(buffer_type, space)
+        stored = _stored_space(buffer_type, space)
         pitch: Expr = Const(1)
         for extent in shape_of(buffer_type.row):
-            pitch = pitch * _greatest(extent, space, domain)
+            pitch = pitch * _greatest(extent, stored)
         return Layout(buffer_type, rows, pitch)
 
     @property
@@ -67,19 +67,19 @@ def _rows(dim: BufferDim, space: Space) -> Expr:
     return space.bound(dim.name) if dim.extent is None else dim.extent
 
 
-def _stored_domain(buffer_type: BufferType, space: Space) -> Domain:
-    """The points at which the buffer has rows."""
-    ranges = tuple((dim.name, Const(0), dim.extent) for dim in buffer_type.dims if dim.extent is not None)
-    return Domain(buffer_type.dim_names, ranges)
+def _stored_space(buffer_type: BufferType, space: Space) -> Space:
+    """The dims of the buffer with the points at which it has rows, which may be more than the program declares."""
+    stored = ((dim.name, space.bound(dim.name) if dim.extent is None else dim.extent) for dim in buffer_type.dims)
+    return Space(tuple(stored), space.where)
 
 
-def _greatest(extent: Extent, space: Space, domain: Domain) -> Expr:
+def _greatest(extent: Extent, stored: Space) -> Expr:
     """The greatest value of an extent over the points stored."""
-    if isinstance(extent, int) or not free_symbols(extent) & set(domain.dims):
+    if isinstance(extent, int) or not free_symbols(extent) & set(stored.names):
         return as_expr(extent)
     from tempo_ir.index.isl import upper_bound
 
-    return upper_bound(extent, space, domain)
+    return upper_bound(extent, stored, Domain(stored.names))
 
 
 @dataclass(frozen=True, slots=True)
