@@ -8,7 +8,7 @@ from abc import ABC
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, SymbolRefAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -182,7 +182,7 @@ class YieldOp(LoopOperation):
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
     def __init__(self, values: Sequence[SSAValue]):
-        super().__init__(operands=[values])
+        Operation.__init__(self, operands=values)
 
 
 class BodyOperation(AccessOperation, ABC):
@@ -199,9 +199,14 @@ class BodyOperation(AccessOperation, ABC):
         body: Region,
         point: Sequence[tuple[str, Expr]] = (),
     ):
-        super().__init__(
-            operands=[[access.buffer for access in reads], [access.buffer for access in writes]],
-            properties=_access_properties(reads, writes, PointAttr(tuple(point))),
+        # xDSL's own initialiser of IRDL ops is reflective and slow, and leaves are many
+        Operation.__init__(
+            self,
+            operands=[access.buffer for access in (*reads, *writes)],
+            properties={
+                **_access_properties(reads, writes, PointAttr(tuple(point))),
+                "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(reads), len(writes)]),
+            },
             regions=[body],
         )
 

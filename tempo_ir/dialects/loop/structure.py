@@ -207,7 +207,7 @@ class AllocOp(BufferOperation):
     assembly_format = "attr-dict `:` type($buffer)"
 
     def __init__(self, type: BufferType):
-        super().__init__(result_types=[type])
+        Operation.__init__(self, result_types=[type])
 
 
 @irdl_op_definition
