@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -135,6 +136,10 @@ class Executable(ABC):
             return str(self.module)
         raise CallError(f"target '{self.target}' has no level '{level}'")
 
+    def write_triton(self, directory: Path) -> None:
+        """Write the program as a package of Triton kernels and their driver. Raises CallError where there is none."""
+        raise CallError(f"target '{self.target}' has no Triton kernels: use cpu or triton-interpret")
+
     @property
     def stats(self) -> Statistics:
         """What compiling took and made, and what the last call used."""
@@ -216,6 +221,11 @@ class Compiled(Executable, ABC):
             case _:
                 return super().ir(level)
 
+    def write_triton(self, directory: Path) -> None:
+        from tempo_ir.lowering.triton.package import write_package
+
+        write_package(for_triton(self.levels), directory)
+
     @property
     def stats(self) -> Statistics:
         with self._lock:
@@ -243,18 +253,18 @@ class Native(Compiled):
 
 
 class TritonInterpreted(Compiled):
-    """A program whose kernels run in Triton's interpreter."""
+    """A program as the package that a GPU would be given, run by Triton's interpreter."""
 
     target = "triton-interpret"
 
     def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
-        from tempo_ir.runtime.interpreted_kernels import InterpretedProgram
+        from tempo_ir.lowering.triton.interpreter import InterpretedProgram
 
         self.interpreted = InterpretedProgram(lowered)
         return self.interpreted.program
 
     def _execute(self, placement: Placement, request: Request) -> dict[str, Array]:
-        return self.interpreted.run(self.buffers, placement, request)
+        return self.interpreted.run(request.arrays, request.bounds, request.seed, request.hosts, request.start)
 
 
 def seed_of(seed: int) -> int:

@@ -72,16 +72,8 @@ def write_ir(executable: Executable, directory: Path) -> None:
 
 
 def write_triton(executable: Executable, directory: Path) -> None:
-    """Write the Triton source, one file per kernel, as the lines `# ---- name.py` of its text divide it."""
-    directory.mkdir(parents=True, exist_ok=True)
-    name, lines = "triton.py", list[str]()
-    for line in [*executable.ir("triton").splitlines(), "# ---- end"]:
-        if not line.startswith("# ---- "):
-            lines.append(line)
-            continue
-        if any(map(str.strip, lines)):
-            (directory / name).write_text("\n".join(lines).strip() + "\n")
-        name, lines = line.removeprefix("# ---- "), []
+    """Write the program for a GPU: a package of Triton kernels and their driver, which needs nothing of ours."""
+    executable.write_triton(directory)
 
 
 def write_results(results: Results, directory: Path) -> None:

@@ -11,6 +11,7 @@ from typing import IO
 
 from xdsl.dialects.builtin import ModuleOp
 
+from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.triton.hints import aligned_arguments
 from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, KernelSource, Style, print_kernel
@@ -24,7 +25,12 @@ def kernel_sources(module: ModuleOp, style: Style = DEFAULT_STYLE) -> list[Kerne
 
 
 def print_module(module: ModuleOp, stream: IO[str]) -> None:
-    """Print every kernel of a module, each under a line that names its file."""
+    """Print every kernel of a module, and the driver of its loop program, each under a line that names its file."""
+    from tempo_ir.lowering.triton.driver import driver_text
+
     for source in kernel_sources(module):
         print(f"# ---- {source.name}.py", file=stream)
         print(source.text, file=stream)
+    if any(isinstance(op, ProgramOp) for op in module.ops):
+        print("# ---- driver.py", file=stream)
+        print(driver_text(module), file=stream)

@@ -1,4 +1,4 @@
-"""Kernels and programs in Triton's interpreter, which computes with numpy: in a process of its own, kept for the next call.
+"""Kernels and programs in Triton's interpreter, which computes with numpy: in a process of its own, kept for later.
 
 What runs is the very text that a GPU would be given: slow (a kernel takes milliseconds), and as a check of it exact.
 """
@@ -51,8 +51,8 @@ class Interpreter:
     def job(self, kind: str, *arguments: Any, hosts: HostFactories = MappingProxyType({})) -> Any:
         """The result of a job; `hosts` makes the host objects that it may ask for.
 
-        Raises InterpreterError for what went wrong there, ExecutionError for what has no value in the program, and what a
-        host object raised.
+        Raises InterpreterError for what went wrong there, ExecutionError for what has no value in the program, and what
+        a host object raised.
         """
         with self._lock:
             if self._busy:

@@ -3,9 +3,9 @@
 
 Triton decides when a kernel is decorated whether it is interpreted, so this is never the process that compiles. Jobs
 come over the connection whose file descriptor is the argument, one at a time; the answer is `("done", result)` or
-`("failed", class name, text, point, notes)`. While a program runs, `("make", host)` and `("call", host, method, arrays)`
-ask the other side for its host objects; it answers `(True, value)`, or `(False, None)` where the object raised. This file
-imports nothing of tempo_ir.
+`("failed", class name, text, point, notes)`. While a program runs, `("make", host)` and `("call", host, method,
+arrays)` ask the other side for its host objects; it answers `(True, value)`, or `(False, None)` where one raised.
+This file imports nothing of tempo_ir.
 """
 
 import importlib.util
