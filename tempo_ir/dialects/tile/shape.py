@@ -257,6 +257,11 @@ class ReduceOp(IRDLOperation):
         return self.axis.value.data
 
     @property
+    def is_squeeze(self) -> bool:
+        """Does it only drop an axis of extent 1?"""
+        return shape_of(self.value)[self.axis_number] == 1 and not self.is_position
+
+    @property
     def is_position(self) -> bool:
         """Does it give positions (`argmax`, `argmin`)?"""
         return self.kind.data in (ReduceKind.ARGMAX, ReduceKind.ARGMIN)

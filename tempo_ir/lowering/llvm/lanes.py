@@ -137,6 +137,8 @@ class Costs:
 
     def _reduce(self, op: ReduceOp, lane: int | None) -> float:
         axis = op.axis_number
+        if op.is_squeeze:
+            return self.cost(op.value, None if lane is None else 1 - axis)
         if lane is not None:
             return self.cost(op.value, 1 - axis)
         elements = prod(shape_of(op.result))

@@ -94,7 +94,12 @@ HEAVY = (
 """Ops that do not belong into a block of many accumulators."""
 
 FREE = (ConstOp, SplatOp, BroadcastOp, ExpandOp, TransOp, ForOp, ProgramIdOp, ViewOp)
-"""Ops that take no instruction of their own."""
+
+
+def is_free(op: Operation) -> bool:
+    """Does the op take no instruction of its own?"""
+    return isinstance(op, FREE) or (isinstance(op, ReduceOp) and op.is_squeeze)
+
 
 DEPTH_LIMIT = 48
 """Longest chain of inlined ops: the lowering recurses along it."""
@@ -148,7 +153,7 @@ class Plan:
         if isinstance(op, StoreOp):
             self._plan_store(op)
         for value in op.results:
-            if not isinstance(op, FREE) and (shape_of(value) or isinstance(op, ReduceOp)) and value.first_use:
+            if not is_free(op) and (shape_of(value) or isinstance(op, ReduceOp)) and value.first_use:
                 self._decide_value(op, value)
             self._depths[value] = self._depth(op) if self.is_inline(value) else 0
 
@@ -189,6 +194,8 @@ class Plan:
         user = uses[0].operation
         if isinstance(user, (WriteOp, YieldOp)):
             return isinstance(value.owner, Operation) and user.parent is value.owner.parent
+        if isinstance(user, ExpandOp) or (isinstance(user, ReduceOp) and user.is_squeeze):
+            return self._reaches_sink(user.result)
         if isinstance(user, ReduceOp):
             return True
         if isinstance(user, DotOp):
@@ -261,12 +268,12 @@ class Plan:
         op = value.owner
         if isinstance(op, Block) or (isinstance(op, FREE) and not op.operands) or not self.is_inline(value):
             weight = 0
-        elif isinstance(op, (LoadOp, GatherOp, DotOp, ReduceOp, ScanOp)):
+        elif isinstance(op, (LoadOp, GatherOp, DotOp, ReduceOp, ScanOp)) and not is_free(op):
             weight = WEIGHTS[type(op)]
         elif isinstance(op, (ForOp, ConstOp, SplatOp, IotaOp, ProgramIdOp)):
             weight = 0
         else:
-            own = 0 if isinstance(op, FREE) else WEIGHTS.get(type(op), 1)
+            own = 0 if is_free(op) else WEIGHTS.get(type(op), 1)
             weight = own + sum(
                 self.weight(operand) for operand in op.operands if not isinstance(operand.type, ViewType)
             )
@@ -287,6 +294,8 @@ class Plan:
             return self.runs_along(op.value, 1 - axis)
         if isinstance(op, ExpandOp):
             return axis == op.axis_number or self.runs_along(op.value, 0)
+        if isinstance(op, ReduceOp):
+            return self.runs_along(op.value, 1 - op.axis_number)
         return all(
             self.runs_along(operand, axis)
             for operand in op.operands
