@@ -9,7 +9,7 @@ import numpy as np
 
 
 class TimedCartPoles:
-    """gymnasium's CartPole-v1, `n` of them stepped one after another; `seconds` is the time spent inside, making them included."""
+    """gymnasium's CartPole-v1, `n` of them in turn; `seconds` is the time spent inside, making them included."""
 
     def __init__(self, n: int):
         start = time.perf_counter()

@@ -23,7 +23,7 @@ def mlp(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
 class TorchReinforce:
     """Policy and critic 4-64-2 and 4-64-1; an iteration acts `steps` steps everywhere, then takes one Adam step.
 
-    `draw(i, t)` gives the uniforms (environments,) that choose the actions; torch's own generator by default.
+    `choose(logits, i, t)` draws the actions (environments,); by default with torch's own generator.
     """
 
     def __init__(self, envs: int, steps: int, gamma: float = 0.99, lr: float = 1e-2, seed: int = 0):
@@ -31,7 +31,9 @@ class TorchReinforce:
         self.envs, self.steps, self.gamma = envs, steps, gamma
         self.policy, self.critic = mlp(4, 64, 2), mlp(4, 64, 1)
         self.optimizer = torch.optim.Adam([*self.policy.parameters(), *self.critic.parameters()], lr=lr)
-        self.draw: Callable[[int, int], torch.Tensor] = lambda i, t: torch.rand(envs)
+        self.choose: Callable[[torch.Tensor, int, int], torch.Tensor] = lambda logits, i, t: (
+            torch.distributions.Categorical(logits=logits).sample()
+        )
 
     def iterate(self, environments: Environments, iteration: int) -> float:
         """One iteration; the mean return of its episodes (each row is one episode, masked after its end)."""
@@ -40,8 +42,7 @@ class TorchReinforce:
         observations, afters, actions, rewards, alives, ends, cuts = [], [], [], [], [], [], []
         with torch.no_grad():
             for t in range(self.steps):
-                probability = torch.softmax(self.policy(observation), -1)
-                action = (self.draw(iteration, t) >= probability[:, 0]).long()
+                action = self.choose(self.policy(observation), iteration, t)
                 after, reward, terminated, truncated = map(torch.from_numpy, environments.step(action.numpy()))
                 observations.append(observation)
                 afters.append(after)

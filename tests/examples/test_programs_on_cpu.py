@@ -1,0 +1,207 @@
+"""The example programs, compiled for the CPU, against torch and transformers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import tempo_ir as tp
+from benchmarks.reinforce_torch import TorchReinforce
+from examples import llama, reinforce, rnn
+from tempo_ir import llm, nn, optim
+from tempo_ir.reference import philox
+
+NEW_TOKENS = 64
+
+
+# -- Llama
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> Path:
+    """A random LlamaForCausalLM, made and saved by transformers: 4 layers, 256 wide, 8/4 heads, vocabulary of 1000."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    path = tmp_path_factory.mktemp("llama")
+    config = LlamaConfig(
+        vocab_size=1000, hidden_size=256, intermediate_size=704, num_hidden_layers=4, num_attention_heads=8,
+        num_key_value_heads=4, initializer_range=0.1,
+    )  # fmt: skip
+    LlamaForCausalLM(config).save_pretrained(path)
+    return path
+
+
+@tp.program
+def decode_with_logits(model="", window=None, batch=1):
+    """As `examples/llama.py`, with the logits of every generated token as a second output."""
+    net = llm.Llama.from_pretrained(Path(model))
+    t, _ = tp.dim("t")
+    p, P = tp.dim("p", at_most=_)
+    prompt = tp.input("prompt", tp.i64[batch], over=p)
+    token = tp.tensor("token", tp.i64[batch], over=t)
+    x = net.embed(token)
+    for layer in net.layers:
+        x = x + llama.attend(layer, layer.norm_in(x), t, window)
+        x = x + layer.mlp(layer.norm_post(x))
+    logits = net.head(net.norm(x))
+    token[t < P] = prompt[t]
+    token[t + 1] = tp.argmax(logits, axis=-1)
+    tp.output("token", token)
+    tp.output("logits", logits)
+
+
+@pytest.fixture(scope="module")
+def greedy(checkpoint: Path) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Per window (0: none) the tokens (T, 2) and logits (T, 2, vocabulary) of transformers, all positions at once."""
+    from transformers import LlamaForCausalLM
+
+    network = LlamaForCausalLM.from_pretrained(checkpoint, dtype=torch.float32, attn_implementation="eager").eval()
+    found = {}
+    for window in (0, 16):
+        tokens = torch.tensor([[1, 17, 29, 5], [7, 3, 9, 11]])
+        logits = torch.zeros(0)
+        with torch.inference_mode():
+            while tokens.shape[1] < 4 + NEW_TOKENS:
+                n = tokens.shape[1]
+                distance = torch.arange(n)[:, None] - torch.arange(n)[None, :]
+                seen = (distance >= 0) & (distance < (window or n))
+                mask = torch.where(seen, 0.0, -torch.inf)[None, None]
+                logits = network(tokens, attention_mask=mask).logits
+                tokens = torch.cat([tokens, logits[:, -1:].argmax(-1)], 1)
+        found[window] = tokens.numpy().T, logits.numpy().transpose(1, 0, 2)
+    return found
+
+
+@pytest.mark.parametrize("window", [None, 16])
+def test_llama_gives_the_logits_and_tokens_of_transformers(checkpoint, greedy, window) -> None:
+    tokens, logits = greedy[window or 0]
+    exe = tp.compile(decode_with_logits(model=str(checkpoint), window=window, batch=2))
+    out = exe(prompt=tokens[:4], T=4 + NEW_TOKENS, state=exe.init())
+    np.testing.assert_array_equal(out["token"], tokens)
+    np.testing.assert_allclose(out["logits"][: len(logits)], logits, rtol=2e-3, atol=2e-3)
+
+
+def test_a_window_keeps_exactly_its_rows() -> None:
+    text = tp.compile(llama.decode(model=str(llama.checkpoint("build/tiny-llama")), window=16, layers=2)).ir("loop")
+    caches = [line for line in text.splitlines() if "ring" in line]
+    assert len(caches) == 4
+    assert all("(t: ring 16)" in line for line in caches)
+
+
+def test_one_compile_serves_every_length(checkpoint) -> None:
+    exe = tp.compile(llama.decode(model=str(checkpoint), layers=1))
+    state = exe.init()
+    prompt = np.array([[1], [17], [29]])
+    long = exe(prompt=prompt, T=40, state=state)["token"]
+    for length in (3, 4, 7, 17):
+        np.testing.assert_array_equal(exe(prompt=prompt, T=length, state=state)["token"], long[:length])
+
+
+# -- recurrent networks
+
+
+def test_rnn_trains_like_torch() -> None:
+    iterations, steps, batch, width, lr = 5, 9, 3, 7, 1e-2
+    x, y = rnn.waves(iterations, steps, batch, width)
+    exe = tp.compile(rnn.rnn(batch=batch, width=width, lr=lr))
+    state = exe.init(seed=0)
+    out = exe(x=x, y=y, state=state)
+    weight = torch.tensor(state["w"].copy(), requires_grad=True)
+    optimizer = torch.optim.Adam([weight], lr=lr)
+    for i in range(iterations):
+        hidden, loss = torch.zeros(batch, width), torch.zeros(())
+        for t in range(steps):
+            hidden = torch.tanh(torch.tensor(x[i, t]) + hidden @ weight)
+            loss = loss + ((hidden - torch.tensor(y[i, t])) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        assert out["loss"][i] == pytest.approx(loss.item() / steps, rel=1e-4)
+    np.testing.assert_allclose(out.state["w"], weight.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
+@tp.program
+def gru(batch=3, inputs=4, width=5, lr=0.1):
+    """A GRU trained to give back its input sum, in f64, by stochastic gradient descent."""
+    (i, _), (t, T) = tp.dims("i", "t")
+    x = tp.input("x", tp.f64[batch, inputs], over=(i, t))
+    cell = nn.GRUCell(inputs, width, steps=i, dtype=tp.f64)
+    s = tp.tensor("s", tp.f64[batch, width], over=(i, t))
+    h = cell[i](x, s)
+    s[i, 0], s[i, t + 1] = 0.0, h
+    loss = tp.mean((h - tp.sum(x, axis=-1, keepdims=True)) ** 2)
+    optim.SGD(lr).minimize(loss, cell)
+    tp.output("loss", tp.sum(loss[i, 0:T]))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+def test_gru_trains_like_torch(steps: int) -> None:
+    iterations, batch, inputs, width, lr = 3, 3, 4, 5, 0.1
+    x = np.random.default_rng(0).standard_normal((iterations, steps, batch, inputs))
+    exe = tp.compile(gru(batch=batch, inputs=inputs, width=width, lr=lr))
+    state = exe.init(seed=0)
+    out = exe(x=x, state=state)
+    cell = torch.nn.GRUCell(inputs, width, dtype=torch.float64)
+    with torch.no_grad():
+        for name, parameter in cell.named_parameters():
+            parameter.copy_(torch.from_numpy(state[f"gru.{name}"]))
+    optimizer = torch.optim.SGD(cell.parameters(), lr=lr)
+    for i in range(iterations):
+        hidden, loss = torch.zeros(batch, width, dtype=torch.float64), torch.zeros((), dtype=torch.float64)
+        for row in torch.from_numpy(x[i]):
+            hidden = cell(row, hidden)
+            loss = loss + ((hidden - row.sum(-1, keepdim=True)) ** 2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        assert out["loss"][i] == pytest.approx(loss.item(), rel=1e-9)
+    for name, parameter in cell.named_parameters():
+        np.testing.assert_allclose(out.state[f"gru.{name}"], parameter.detach().numpy(), rtol=1e-7, atol=1e-9)
+
+
+# -- REINFORCE
+
+
+class Silent:
+    def show(self, iteration, score) -> None:
+        """A monitor that shows nothing."""
+
+
+def test_reinforce_is_its_torch_twin() -> None:
+    """The twin begins with the same weights and draws its actions from the same random bits."""
+    envs, steps, iterations, seed = 2, 30, 4, 3
+    exe = tp.compile(reinforce.reinforce(envs=envs, monitor=Silent))
+    state = exe.init(seed=seed)
+    out = exe(I=iterations, T=steps, state=state, seed=seed)
+    twin = TorchReinforce(envs, steps)
+    networks = {"policy": twin.policy, "critic": twin.critic}
+    with torch.no_grad():
+        for network, module in networks.items():
+            for number, layer in enumerate([module[0], module[2]]):
+                layer.weight.copy_(torch.from_numpy(state[f"{network}.{number}.weight"]))
+                layer.bias.copy_(torch.from_numpy(state[f"{network}.{number}.bias"]))
+
+    def choose(logits: torch.Tensor, i: int, t: int) -> torch.Tensor:
+        uniform = philox.uniform(philox.blocks(seed, 0, (i, t), (envs, 2)), np.dtype(np.float32))
+        return (logits - torch.log(-torch.log(torch.from_numpy(uniform)))).argmax(-1)
+
+    twin.choose = choose
+    environments = reinforce.CartPoles(envs)
+    scores = [twin.iterate(environments, i) for i in range(iterations)]
+    np.testing.assert_allclose(out["score"], scores)
+    for network, module in networks.items():
+        np.testing.assert_allclose(
+            out.state[f"{network}.1.weight"], module[2].weight.detach().numpy(), rtol=1e-3, atol=1e-4
+        )
+
+
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
+def test_reinforce_learns_cartpole(seed: int) -> None:
+    exe = tp.compile(reinforce.reinforce(monitor=Silent))
+    score = exe(I=100, T=500, state=exe.init(seed=seed), seed=seed)["score"]
+    assert score[:3].mean() < 60
+    assert score[-10:].mean() > 300
