@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,16 +14,16 @@ from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.passes import get_all_passes as passes
-from tempo_ir.passes.pipeline import default_pipeline
+from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, REQUIRED, default_pipeline
 from tempo_ir.runtime.errors import CompileError
 
 if TYPE_CHECKING:
     from tempo_ir.frontend.program import Program, ProgramFunction
 
-GRAPH_PASSES = default_pipeline()
-"""The passes on the graph, in order."""
 LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-lower-kernels")
 """From the graph to kernels and launches, in order."""
+OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage"}
+"""What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
 TARGETS = ("cpu", "reference", "triton-interpret")
 
 
@@ -56,14 +56,17 @@ def module_of(program: Program | ProgramFunction | ModuleOp | sdg.ProgramOp) -> 
     return module
 
 
-def lower(module: ModuleOp, target: str) -> Levels:
-    """Run the default pipeline. Raises what the passes raise."""
+def lower(module: ModuleOp, target: str, without: Collection[str] = ()) -> Levels:
+    """Run the default pipeline, but for the passes named. Raises CompileError where one cannot be left out, and what
+    the passes raise."""
+    if kept := sorted(set(without) - OPTIONAL):
+        raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
     levels = Levels(module)
     context = Context(allow_unregistered=False)
     work = module.clone()
-    run_passes(context, work, GRAPH_PASSES, levels.seconds)
+    run_passes(context, work, default_pipeline(without), levels.seconds)
     levels.optimised = work.clone()
-    run_passes(context, work, LOOP_PASSES[:-1], levels.seconds)
+    run_passes(context, work, [name for name in LOOP_PASSES[:-1] if name not in without], levels.seconds)
     levels.loop = work.clone()
     run_passes(context, work, LOOP_PASSES[-1:], levels.seconds, {"target": target})
     levels.lowered = work

@@ -6,7 +6,7 @@ import dataclasses
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from io import StringIO
 from pathlib import Path
@@ -42,17 +42,18 @@ class Result(dict[str, Any]):
     state: dict[str, Any]
 
 
-def compile(program: Any, target: str = "cpu") -> Executable:
+def compile(program: Any, target: str = "cpu", *, without: Collection[str] = ()) -> Executable:
     """Compile a program: what a function under `@tp.program` returns, or a module with one sdg.program.
 
     `target` is "cpu", "reference" (nothing is compiled, the numpy interpreter runs) or "triton-interpret". One compile
-    serves every size. Raises CompileError where the program or the target is none, and what the passes raise.
+    serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay. Raises
+    CompileError where the program or the target is none, or a pass is needed, and what the passes raise.
     """
     if target not in TARGETS:
         raise CompileError(f"there is no target '{target}'; use one of {', '.join(TARGETS)}")
     if target == "reference":
         return Interpreted(program)
-    return TritonInterpreted(program) if target == "triton-interpret" else Native(program)
+    return TritonInterpreted(program, without) if target == "triton-interpret" else Native(program, without)
 
 
 class Executable(ABC):
@@ -168,9 +169,9 @@ class Interpreted(Executable):
 class Compiled(Executable, ABC):
     """A program as kernels and a host program."""
 
-    def __init__(self, program: Any):
+    def __init__(self, program: Any, without: Collection[str] = ()):
         super().__init__(program)
-        self.levels: Levels = lower(self.module, self.target)
+        self.levels: Levels = lower(self.module, self.target, without)
         begin = time.perf_counter()
         self.program = self._finish(self.lowered)
         self.levels.seconds["code"] = time.perf_counter() - begin
