@@ -7,10 +7,14 @@ import math
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import f32
 
+from tempo_ir.dialects.tile.attributes import PointerType
+from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.lowering.llvm import vector_math
 from tempo_ir.lowering.llvm.address import linear
 from tempo_ir.lowering.llvm.engine import compile_object, host_target, load_object
+from tempo_ir.lowering.llvm.jit import compile_kernel
 from tempo_ir.lowering.llvm.kernel import KernelCode, module_text
 from tempo_ir.lowering.llvm.memory import Buffer, load_vector, register_layout, store_vector
 from tempo_ir.lowering.llvm.target import AVX2, SSE, Target
@@ -88,3 +92,25 @@ def test_accuracy(name: str, target: Target | None):
     ulps = np.where(np.abs(want[~special]) < 1.2e-38, 0, error / unit)
     worst = np.argmax(ulps)
     assert ulps[worst] < 4, f"{ulps[worst]} ulp at {x[~special][worst]!r}"
+
+
+def test_power():
+    rng = np.random.default_rng(0)
+    special = np.array([*SPECIAL, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 2.5, 2.0**25], np.float32)
+    positive = np.abs(rng.standard_normal(4096)) * 10 ** rng.uniform(-5, 5, 4096)
+    x = np.concatenate([np.repeat(special, len(special)), positive, rng.standard_normal(4096) * 3]).astype(np.float32)
+    y = np.concatenate([np.tile(special, len(special)), rng.standard_normal(4096) * 10, rng.integers(-9, 9, 4096)])
+    y = y.astype(np.float32)
+    k = KernelBuilder("power", {name: PointerType(f32) for name in ("x", "y", "out")})
+    base, exponent = (k.load(k.view(k[name], [len(x)]), (0, len(x))) for name in ("x", "y"))
+    k.store(base**exponent, k.view(k["out"], [len(x)]), (0, len(x)))
+    got = np.zeros_like(x)
+    compile_kernel(k.finish())(x, y, got)
+    with np.errstate(all="ignore"):
+        want = np.power(x.astype(np.float64), y.astype(np.float64))
+        rounded = want.astype(np.float32)
+    finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(got[~finite], rounded[~finite])
+    unit = np.spacing(np.maximum(np.abs(rounded[finite]), np.float32(1.2e-38)))
+    assert np.max(np.abs(got[finite] - want[finite]) / unit) < 1
+    assert (np.signbit(got) == np.signbit(rounded))[~np.isnan(rounded)].all()

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation
 
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import bit_width, element_of, is_bool, is_float, is_unsigned
-from tempo_ir.lowering.llvm import vector_math
+from tempo_ir.lowering.llvm import power, vector_math
 from tempo_ir.lowering.llvm.memory import element_layout, round_trip
 from tempo_ir.lowering.llvm.text import Register
 
@@ -163,7 +163,7 @@ FLOAT_FUNCTIONS: Mapping[type[Operation], Callable[..., Register]] = MappingProx
         **{op: partial(vector_math.apply, op.name.removeprefix("tile.")) for op in ew.FLOAT_UNARY},
         ew.FloorDivOp: _float_floordiv,
         ew.ModOp: _float_mod,
-        ew.PowOp: vector_math.power,
+        ew.PowOp: power.power,
         ew.MaxOp: _float_max,
         ew.MinOp: _float_min,
     }
@@ -220,7 +220,7 @@ def _integer_pow(a: Register, b: Register, unsigned: bool) -> Register:
     """By squaring over the bits of the exponent; a negative exponent leaves 0, 1 or -1."""
     text, width = a.text, int(a.kind[1:])
     if b.is_constant and not b.lanes and 0 <= int(b.name) < 64:
-        return vector_math.integer_power(a, int(b.name))
+        return power.integer_power(a, int(b.name))
     a, b = text.unify(a, b)
     result = text.constant(1, a.kind, a.lanes)
     factor = a

@@ -241,48 +241,6 @@ def lane_by_lane(function: str, *operands: Register) -> Register:
     return result
 
 
-def power(x: Register, y: Register) -> Register:
-    """
-    x to the y, of f32 through exp2 and log2 in f64, of f64 through the C library. A small integer or a half as literal
-    exponent is multiplications or a square root.
-    """
-    simple = _literal_power(x, y)
-    if simple is not None:
-        return simple
-    if x.kind == "f64":
-        return lane_by_lane("pow", x, y)
-    return lane_by_lane("powf", x, y)
-
-
-def _literal_power(x: Register, y: Register) -> Register | None:
-    """The power by multiplication where y is a literal that allows it."""
-    text = x.text
-    for exponent in (*range(-4, 17), 0.5, -0.5):
-        if y.name not in (text.constant(exponent, y.kind).name, text.constant(exponent, y.kind, text.lanes).name):
-            continue
-        if exponent in (0.5, -0.5):
-            # a square root differs at -inf (NaN, the power is inf) and at -0.0 (-0.0, the power is 0)
-            root = text.select(text.compare("oeq", x, 0.0), 0.0, text.intrinsic("sqrt", x))
-            root = text.select(text.compare("oeq", x, float("-inf")), float("inf"), root)
-            return root if exponent > 0 else 1.0 / root
-        return integer_power(x, int(exponent))
-    return None
-
-
-def integer_power(x: Register, n: int) -> Register:
-    """x to a literal integer, by squaring; works for integers where n >= 0."""
-    text = x.text
-    if n < 0:
-        return 1.0 / integer_power(x, -n)
-    result: Register | None = None
-    while n:
-        if n & 1:
-            result = x if result is None else result * x
-        n >>= 1
-        x = x * x if n else x
-    return text.constant(1, x.kind, x.lanes) if result is None else result
-
-
 Function = Callable[[Register], Register]
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(
