@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import NameLoc, StringAttr, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tempo_ir.dialects.sdg.locations import op_text
@@ -181,7 +181,12 @@ class Translator:
         emitter = self.emitters.get(type(op))
         if emitter is None:
             raise Unsupported(f"{op.name} has no tile form")
-        return emitter(self, op, at)
+        outer, self.builder.location = self.builder.location, NameLoc(StringAttr(op.name), op.location)
+        tile = emitter(self, op, at)
+        self.builder.location = outer
+        if tile.value.ssa.name_hint is None:
+            tile.value.ssa.name_hint = value.name_hint
+        return tile
 
     def depth(self, coordinates: Coordinates) -> int:
         """The number of open loops within which something varies that is read at the coordinates."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop
+from tempo_ir.index import TRUE
 from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.driver import driver_text, program_name
 from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, Style
@@ -53,7 +54,8 @@ def readme_text(program: loop.ProgramOp, kernels: list[str]) -> str:
     named = [op for op in program.body.block.ops if isinstance(op, loop.InputOp | loop.ParameterOp)]
     bounds = "".join(f", {bound}=..." for bound in program.space.params)
     arrays = ", ".join(f'"{op.key.data}": ...' for op in named[:2]) + (", ..." if len(named) > 2 else "")
-    needs = f"\nThe bounds satisfy `{program.space.where}`.\n" if str(program.space.where) != "true" else ""
+    needs = f" The bounds satisfy `{program.space.where}`." if program.space.where != TRUE else ""
+    listed = "".join(f"- {kernel}\n" for kernel in kernels)
     return f"""# {name}
 
 A program in Triton: `driver.py` has its loops, `kernels/` what they launch. It needs torch and triton.
@@ -65,9 +67,11 @@ outputs = {name}({{{arrays}}}{bounds})
 ```
 
 The arrays are contiguous torch tensors on one GPU, of the shapes that the docstring of `{name}` lists; the outputs are
-tensors by name. {needs}
-Without a GPU the same files run in Triton's interpreter, slowly, with tensors on the CPU: set `TRITON_INTERPRET=1` in
-the environment before Python starts.
+tensors by name.{needs}
 
-Kernels: {", ".join(kernels) or "none"}.
-"""
+Without a GPU the same files run in Triton's interpreter, slowly, with tensors on the CPU: set `TRITON_INTERPRET=1` in
+the environment before Python starts. (Its products of bf16 are wrong.)
+
+Kernels:
+
+{listed}"""

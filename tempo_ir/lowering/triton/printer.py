@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from xdsl.dialects.builtin import FileLineColLoc, IndexType, StringAttr
+from xdsl.dialects.builtin import IndexType, NameLoc
 from xdsl.ir import Block, Operation, SSAValue
 
+from tempo_ir.dialects.sdg.locations import location_text
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile import memory, shape, structure
 from tempo_ir.dialects.tile.attributes import (
@@ -126,12 +128,16 @@ class _KernelPrinter:
 
     def comment(self) -> list[str]:
         """What the kernel computes, the user's lines, the grid."""
+        ops: dict[str, None] = {}
         lines: dict[str, set[int]] = {}
         for op in self.kernel.walk():
-            if isinstance(location := op.location, FileLineColLoc):
-                lines.setdefault(location.filename.data.rsplit("/", 1)[-1], set()).add(location.line.data)
-        ops = self.kernel.attributes.get("ops")
-        parts = [ops.data] if isinstance(ops, StringAttr) else []
+            location = op.location
+            if isinstance(location, NameLoc):  # the sdg op that it comes from
+                ops[location.desc.data] = None
+            file, _, line = location_text(location).rpartition(":")
+            if file:
+                lines.setdefault(file.rsplit("/", 1)[-1], set()).add(int(line))
+        parts = textwrap.wrap(", ".join(ops), 116)
         parts += [f"{name}:{_spans(numbers)}" for name, numbers in sorted(lines.items())]
         grid = ", ".join("?" if extent < 0 else str(extent) for extent in self.kernel.grid.data)
         return [*(f"# {part}" for part in parts), f"# grid ({grid or 1})"]

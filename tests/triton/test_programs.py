@@ -1,0 +1,200 @@
+"""Whole programs: their kernels compiled for GPUs, their packages run in Triton's interpreter against the reference."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tempo_ir as tp
+from tempo_ir.lowering.triton import kernel_sources
+from tempo_ir.lowering.triton.compiling import SHARED_MEMORY, compile_kernels
+from tempo_ir.lowering.triton.interpreter import InterpretedProgram, InterpreterError, run_interpreted
+from tempo_ir.reference.errors import ExecutionError
+from tempo_ir.runtime.compiler import lower, module_of
+from tempo_ir.tools import programs
+from tempo_ir.tools.running import Call, Results, compare, run
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SETTINGS = {
+    "rnn": {},
+    "reinforce": {},
+    "llama": {},
+    "llama with a window": {"window": 8},
+}
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    """A directory of its own, in which the example writes its random model."""
+    monkeypatch.chdir(tmp_path)
+
+
+def load(name: str, **settings):
+    """An example of the tree."""
+    program, _ = programs.load_python(EXAMPLES / f"{name.split()[0]}.py", None, {**SETTINGS[name], **settings})
+    return program
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90", pytest.param("gfx942", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_every_kernel_of_the_examples_compiles(name, target, model):
+    lowered = lower(load(name).source.module, target).lowered
+    figures = compile_kernels(kernel_sources(lowered), target)
+    assert figures
+    for kernel, used in figures.items():
+        assert used.spilled == 0, (kernel, used)
+        assert used.shared <= SHARED_MEMORY[target], (kernel, used)
+
+
+def in_interpreter_as_in_reference(program, **bounds) -> None:
+    inputs = programs.complete_inputs(program, {}, bounds, 0)
+    call = Call(program, inputs, bounds, program.initial(0), {}, 0)
+    expected = run(tp.compile(program.source, "reference"), call)
+    comparison = compare(run(tp.compile(program.source, "triton-interpret"), call), expected)
+    assert comparison.equal, comparison.text
+
+
+def test_the_rnn_in_the_interpreter():
+    in_interpreter_as_in_reference(load("rnn"), I=2, T=3)
+
+
+def test_reinforce_in_the_interpreter():
+    in_interpreter_as_in_reference(load("reinforce"), I=1, T=3)
+
+
+@pytest.mark.parametrize("name", ["llama", pytest.param("llama with a window", marks=pytest.mark.slow)])
+def test_llama_in_the_interpreter(name, model):
+    in_interpreter_as_in_reference(load(name, layers=1), T=10 if "window" in name else 4, P=2)
+
+
+# ---- what drivers do ----
+
+
+@tp.program
+def walk(n=4):
+    """A recurrence, a loop that runs backwards, a window of a ring, draws."""
+    t, T = tp.dim("t")
+    x = tp.input("x", tp.f32[n], over=t)
+    h = tp.tensor("h", tp.f32[n], over=t)
+    h[0] = x[0]
+    h[t] = h[t - 1] * 0.5 + x[t]
+    back = tp.tensor("back", tp.f32[n], over=t)
+    back[T - 1] = h[T - 1]
+    back[t] = back[t + 1] * 0.25 + h[t] + tp.random.uniform(0.0, 1.0, tp.f32[n], over=t)
+    tp.output("back", back)
+    tp.output("window", tp.sum(h[tp.maximum(0, t - 2) : t + 1], axis=0))
+
+
+class Counter:
+    """A host object: it counts calls, and may refuse one."""
+
+    def __init__(self, limit: int = 100):
+        self.calls, self.limit = 0, limit
+
+    def step(self, x):
+        self.calls += 1
+        if self.calls > self.limit:
+            raise ValueError("the counter broke")
+        assert not x.flags.writeable
+        return (x + np.float32(self.calls)).astype(np.float32), np.bool_(self.calls > 2)
+
+
+@tp.program
+def hosted():
+    t, T = tp.dim("t")
+    x = tp.input("x", tp.f32[3], over=t)
+    counter = tp.host(Counter, name="counter")
+    y, late = counter.step(x, returns=(tp.f32[3], tp.bool))
+    tp.output("y", y)
+    tp.output("late", late)
+
+
+@tp.program
+def looked_up():
+    t, T = tp.dim("t")
+    ids = tp.input("ids", tp.i64, over=t)
+    table = tp.input("table", tp.f32[5])
+    tp.output("row", tp.take(table, ids))
+
+
+def lowered(program):
+    module = lower(module_of(program()), "triton-interpret").lowered
+    assert module is not None
+    return module
+
+
+def test_loops_in_both_directions_windows_and_draws():
+    x = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
+    executable = tp.compile(walk(), "reference")
+    expected = executable(x=x, seed=3)
+    got = run_interpreted(lowered(walk), {"x": x}, {"T": 5}, 3)
+    comparison = compare(Results(got, {}), Results(expected, {}))
+    assert comparison.equal, comparison.text
+    resumed = InterpretedProgram(lowered(walk)).run({"x": x}, {"T": 5}, 3, start={"t": 7})
+    assert compare(Results(resumed, {}), Results(executable(x=x, seed=3, start={"t": 7}), {})).equal
+    assert not np.array_equal(resumed["back"], got["back"])
+
+
+def test_host_objects_are_called_where_the_program_was():
+    x = np.ones((4, 3), np.float32)
+    made: list[Counter] = []
+
+    def make() -> Counter:
+        made.append(Counter())
+        return made[-1]
+
+    got = run_interpreted(lowered(hosted), {"x": x}, {"T": 4}, hosts={"counter": make})
+    assert got["late"].tolist() == [False, False, True, True]
+    assert got["y"][:, 0].tolist() == [2, 3, 4, 5]
+    assert [counter.calls for counter in made] == [4]
+
+
+def test_what_a_host_object_raises_is_raised_with_its_place():
+    with pytest.raises(ValueError, match="the counter broke") as caught:
+        run_interpreted(
+            lowered(hosted), {"x": np.ones((4, 3), np.float32)}, {"T": 4}, hosts={"counter": lambda: Counter(2)}
+        )
+    (note,) = caught.value.__notes__
+    assert note.startswith("raised by @counter::@step, in ")
+    assert note.endswith(" at t = 2")
+
+
+def test_a_missing_host_object_is_named():
+    with pytest.raises(ExecutionError, match="there is no host object @counter"):
+        run_interpreted(lowered(hosted), {"x": np.ones((4, 3), np.float32)}, {"T": 4})
+
+
+def test_run_time_errors_name_op_and_point():
+    ids = np.array([0, 4, 5])
+    with pytest.raises(ExecutionError, match=r"outside of the 5 rows.*sdg.gather.* at t = 2"):
+        run_interpreted(lowered(looked_up), {"ids": ids, "table": np.zeros(5, np.float32)}, {"T": 3})
+
+
+def test_an_error_of_the_interpreter_is_no_end_of_its_process():
+    program = InterpretedProgram(lowered(looked_up))
+    with pytest.raises(InterpreterError, match="KeyError: 'table'"):
+        program.run({"ids": np.zeros(2, np.int64)}, {"T": 2})
+    table = np.arange(5, dtype=np.float32)
+    assert program.run({"ids": np.array([3, 1]), "table": table}, {"T": 2})["row"].tolist() == [3, 1]
+
+
+def test_the_package_needs_nothing_of_ours(tmp_path):
+    tp.compile(walk(), "cpu").write_triton(tmp_path / "walked")
+    script = """
+import sys
+sys.modules["tempo_ir"] = sys.modules["xdsl"] = None
+import torch
+from walked import walk
+outputs = walk({"x": torch.ones(3, 4)}, T=3)
+print(outputs["window"][:, 0].tolist())
+"""
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[1.0, 2.5, 4.25]\n"
+    assert "walk({" in (tmp_path / "walked" / "README.md").read_text()
