@@ -75,6 +75,7 @@ class Instance:
     writes: tuple[tuple[SSAValue, Index], ...] = ()
     arguments: tuple[SSAValue, ...] = ()
     results: tuple[SSAValue, ...] = ()
+    body: tuple[object, ...] = ()
 
     @property
     def iterators(self) -> tuple[str, ...]:
@@ -130,13 +131,15 @@ class Claim:
     What the program did before, and what is said to have become of it.
 
     `origins` holds for each operation that replaced another that other one, and which of its results are left;
-    `memories` where each buffer lies, those that are not in it are as they were; `freed` the cells that a free names.
+    `memories` where each buffer lies, those that are not in it are as they were; `freed` the cells that a free names;
+    `starts` the operations that write cells before others did, and those others.
     """
 
     before: Sequence[Instance]
     memories: Mapping[SSAValue, Memory]
     origins: Mapping[Operation, tuple[Operation, tuple[int, ...]]]
     freed: Mapping[Operation, Index]
+    starts: Mapping[Operation, tuple[Index, tuple[Operation, ...]]] = field(default_factory=dict)
 
 
 def instances(program: ProgramOp) -> tuple[Instance, ...]:
@@ -165,11 +168,21 @@ class _Walk:
                 case AccessOperation():
                     reads = tuple((read.buffer, read.index) for read in op.reads)
                     writes = tuple((write.buffer, write.index) for write in op.writes)
-                    body = isinstance(op, BodyOperation)
-                    arguments = tuple(op.body.block.args) if body else ()
-                    yield Instance(op, loops, guard, now, reads, writes, arguments, op.yielded if body else ())
+                    if not isinstance(op, BodyOperation):
+                        yield Instance(op, loops, guard, now, reads, writes)
+                        continue
+                    arguments = tuple(op.body.block.args)
+                    yield Instance(op, loops, guard, now, reads, writes, arguments, op.yielded, _formula(op))
                 case FreeOp():
                     yield Instance(op, loops, guard, now, ((op.buffer, op.index),))
+
+
+def _formula(op: BodyOperation) -> tuple[object, ...]:
+    """A body of at most one op, up to names; two longer ones are never equal."""
+    inner = [inner for inner in op.body.block.ops if not isinstance(inner, YieldOp)]
+    if len(inner) > 1:
+        return (op,)
+    return tuple((one.name, frozenset(one.properties.items()), one.result_types) for one in inner)
 
 
 def check_storage(program: ProgramOp, claim: Claim) -> None:
@@ -249,6 +262,10 @@ class _Checker:
         before = {instance.op: instance for instance in self.claim.before}
         kept: dict[Operation, tuple[int, ...]] = {}
         for instance in after:
+            if instance.op in self.claim.starts:
+                for origin in self._check_start(instance, before):
+                    kept[origin.op] = (0,)
+                continue
             everything = (instance.op, tuple(range(len(instance.writes))))
             op, numbers = self.claim.origins.get(instance.op, everything)
             if op not in before:
@@ -260,6 +277,22 @@ class _Checker:
             for number in range(len(origin.writes)):
                 if number not in kept.get(origin.op, ()):
                     self._check_dropped(origin, number)
+
+    def _check_start(self, instance: Instance, before: Mapping[Operation, Instance]) -> list[Instance]:
+        """An operation that writes earlier what others wrote: the same value, into the same cell wherever they ran."""
+        cells, ops = self.claim.starts[instance.op]
+        for origin in [before[op] for op in ops]:
+            (buffer, index), fixed = origin.writes[0], [read for read in origin.reads if read[1]]
+            memory = self.claim.memories[buffer]
+            place = memory.buffer, tuple(cells[position] for position in memory.stored)
+            same = origin.body == instance.body and origin.reads == instance.reads and not fixed
+            if not same or [place] != list(instance.writes) or len(origin.writes) != 1:
+                raise IllegalStorageError("a memory begins with another value", instance.op)
+            if any(read in self.claim.memories for read, _ in origin.reads):
+                raise IllegalStorageError("a memory begins with a value that changes", instance.op)
+            if not self._coincide(origin, memory.at(index), cells):
+                raise IllegalStorageError("a memory begins with another row", instance.op)
+        return [before[op] for op in ops]
 
     def _check_frame(self, origin: Instance, instance: Instance) -> None:
         if origin.pattern == instance.pattern:
@@ -315,6 +348,9 @@ class _Checker:
                 found[memory.buffer].kept.append(memory.at(rows))
         before = {instance.op: instance for instance in self.claim.before}
         for instance in after:
+            if instance.op in self.claim.starts:
+                found[instance.writes[0][0]].writes.append(Touch(instance, self.claim.starts[instance.op][0], 1))
+                continue
             op, numbers = self.claim.origins.get(instance.op, (instance.op, tuple(range(len(instance.writes)))))
             self._add(found, before[op], instance, numbers)
         for free in frees:

@@ -26,7 +26,8 @@ def plan_storage(program: ProgramOp) -> None:
     rewriter = Rewriter(program, planner.liveness)
     buffers = rewriter.rewrite(plan)
     freed = insert_frees(frees, buffers, {old: new for new, (old, _) in rewriter.replaced.items()})
-    check_storage(program, Claim(before, dict(_memories(plan, buffers)), rewriter.replaced, freed))
+    starts = {start.op: (start.use.cells, start.replaced) for planned in plan for start in planned.starts}
+    check_storage(program, Claim(before, dict(_memories(plan, buffers)), rewriter.replaced, freed, starts))
 
 
 def _memories(plan: Sequence[Planned], buffers: Mapping[SSAValue, SSAValue]) -> Iterator[tuple[SSAValue, Memory]]:

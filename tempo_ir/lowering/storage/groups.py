@@ -16,9 +16,6 @@ from tempo_ir.dialects.loop import BodyOperation, BufferOperation, OutputOp
 from tempo_ir.dialects.types import Tensor, shape_of, tensor
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import (
-    And,
-    Compare,
-    Cond,
     Const,
     Expr,
     Index,
@@ -236,7 +233,7 @@ class _Alignment:
     def of(copy: Copy) -> _Alignment:
         frame = copy.written.frame
         iterators = frozenset(frame.iterators)
-        return _Alignment(iterators, dict(_only_values(frame.guard, iterators)))
+        return _Alignment(iterators, frame.only_values())
 
     def pinned(self, points: Sequence[Expr]) -> tuple[Expr, ...]:
         """The points with the iterators that have one value replaced by it."""
@@ -278,14 +275,3 @@ class _Alignment:
             if name == dim and isinstance(distance, Const):
                 return target, distance.value
         return None
-
-
-def _only_values(guard: Cond, iterators: frozenset[str]) -> Iterator[tuple[str, Expr]]:
-    """The iterators that a guard lets have one value only, `t = 0`, over the bounds."""
-    for condition in guard.args if isinstance(guard, And) else (guard,):
-        match condition:
-            case Compare("=", Sym(name), value) | Compare("=", value, Sym(name)) if name in iterators:
-                if not free_symbols(value) & iterators:
-                    yield name, value
-            case _:
-                continue

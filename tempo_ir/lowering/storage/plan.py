@@ -15,7 +15,8 @@ from tempo_ir.index.expr import Const, Expr, Index, Slice, Sym, free_symbols
 from tempo_ir.index.isl import NotAffine
 from tempo_ir.lowering.storage.groups import Cells, Copy, Group, Member, merged
 from tempo_ir.lowering.storage.liveness import CellUse, Liveness, Question
-from tempo_ir.lowering.storage.uses import Use, copied_argument, program_uses
+from tempo_ir.lowering.storage.starts import Start, possible_starts
+from tempo_ir.lowering.storage.uses import Numbers, Use, copied_argument, program_uses
 from tempo_ir.passes.remarks import remark
 
 MOST_DIMS_PERMUTED = 3
@@ -29,6 +30,7 @@ class Planned:
     group: Group
     uses: tuple[CellUse, ...]
     dims: tuple[BufferDim | None, ...]
+    starts: tuple[Start, ...] = ()
 
     @property
     def stored(self) -> tuple[BufferDim, ...]:
@@ -59,17 +61,19 @@ class _Shape:
 
 @dataclass
 class Planner:
-    """Plans one program. `whole` keeps the buffers that are left as they are, by what is said of them."""
+    """Plans one program. Every buffer that is planned is in a group, at first alone."""
 
     program: ProgramOp
     liveness: Liveness
     cells: Cells
+    numbers: Numbers
     groups: dict[SSAValue, Group] = field(default_factory=dict[SSAValue, Group])
 
     @staticmethod
     def of(program: ProgramOp) -> Planner:
         """A planner of a program whose buffers keep every row."""
-        return Planner(program, Liveness(program.space), Cells(program_uses(program)))
+        uses, numbers = program_uses(program)
+        return Planner(program, Liveness(program.space), Cells(uses), numbers)
 
     @property
     def space(self) -> Space:
@@ -151,9 +155,9 @@ class Planner:
 
     # -- shapes
 
-    def _shape(self, group: Group) -> _Shape | None:
+    def _shape(self, group: Group, uses: tuple[CellUse, ...] | None = None) -> _Shape | None:
         """How many rows live at once; None where the caller's array has no room for them."""
-        uses = self.cells.of(group)
+        uses = self.cells.of(group) if uses is None else uses
         assert uses is not None
         output = group.output
         try:
@@ -189,11 +193,40 @@ class Planner:
         uses, shape = self.cells.of(group), self._shape(group)
         if uses is None or shape is None:
             return
+        uses, starts = self._started(group, uses, shape)
         extents = group.extents(self.space)
         dims = tuple(
             self._dim(group, position, window, extents[position], uses) for position, window in enumerate(shape.windows)
         )
-        yield Planned(group, uses, dims)
+        yield Planned(group, uses, dims, starts)
+
+    def _started(
+        self, group: Group, uses: tuple[CellUse, ...], shape: _Shape
+    ) -> tuple[tuple[CellUse, ...], tuple[Start, ...]]:
+        """The uses with first values written before the loops where nothing is in their way."""
+        starts: list[Start] = []
+        for start in possible_starts(uses, self.numbers):
+            moved = tuple([start.use, *(use for use in uses if use.use.op not in start.replaced)])
+            if self._has_room(group, start.use, shape) and self._may_start(group, moved, shape):
+                uses = moved
+                starts.append(start)
+            else:
+                start.op.erase()
+        return uses, tuple(starts)
+
+    def _may_start(self, group: Group, uses: tuple[CellUse, ...], shape: _Shape) -> bool:
+        """Whether each row is still written once, and no more rows live at once."""
+        try:
+            once = self.liveness.written_once([use for use in uses if use.use.writes])
+        except NotAffine:
+            return False
+        return once and self._shape(group, uses) == shape
+
+    def _has_room(self, group: Group, use: CellUse, shape: _Shape) -> bool:
+        """Whether the rows of a use are there even if the loops do not run."""
+        extents = group.extents(self.space)
+        full = [position for position, window in enumerate(shape.windows) if window is None]
+        return all(self.liveness.lies_within(use, position, extents[position]) for position in full)
 
     def _dim(
         self, group: Group, position: int, window: int | None, extent: Expr, uses: Sequence[CellUse]

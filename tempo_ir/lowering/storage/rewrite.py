@@ -44,6 +44,10 @@ class Rewriter:
         """Give every memory of a plan its buffer; returns the buffer in which each buffer lies now."""
         buffers: dict[SSAValue, SSAValue] = {}
         accesses: dict[Operation, dict[tuple[bool, int], tuple[SSAValue, Index]]] = {}
+        for start in [start for planned in plan for start in planned.starts]:
+            block = start.anchor.parent
+            assert block is not None
+            block.insert_op_before(start.op, start.anchor)
         for planned in plan:
             buffer = self._buffer(planned)
             buffers.update(dict.fromkeys(planned.group.members, buffer))
@@ -133,9 +137,11 @@ class Rewriter:
 
 
 def _results(plan: Sequence[Planned]) -> dict[BodyOperation, list[int]]:
-    """The results of operations that are no work."""
+    """The results of operations that are no work, or written elsewhere."""
     found: dict[BodyOperation, list[int]] = {}
     for planned in plan:
+        for op in [op for start in planned.starts for op in start.replaced]:
+            found[op] = [0]
         for copy in planned.group.copies:
             op, number = copy.result
             found.setdefault(op, []).append(number)

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects.loop import AccessOperation, BodyOperation, ForOp, IfOp, LaunchOp, ProgramOp
-from tempo_ir.index.expr import TRUE, Cond, Index, Slice, Sym, compare, conj, negate
+from tempo_ir.index.expr import (
+    TRUE,
+    And,
+    Compare,
+    Cond,
+    Const,
+    Expr,
+    Index,
+    Slice,
+    Sym,
+    compare,
+    conj,
+    free_symbols,
+    negate,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +49,24 @@ class Frame:
     def condition(self) -> Cond:
         """What holds of the iterators when the operation runs."""
         return conj(*(inside for loop in self.loops for inside in iterations(loop)), self.guard)
+
+    def only_values(self) -> dict[str, Expr]:
+        """What a guard lets have one value only, over the bounds: `t = 0`, `t >= T - 1` below `T`, or a bound `T = 0`."""
+        found: dict[str, Expr] = {}
+        loops = {loop.iterator: loop for loop in self.loops}
+        for condition in self.guard.args if isinstance(self.guard, And) else (self.guard,):
+            match condition:
+                case Compare("=", Sym(name), value) if name in loops or isinstance(value, Const):
+                    found[name] = value
+                case Compare(">=", Sym(name), value) if name in loops and loops[name].upper == value + 1:
+                    found[name] = value
+                case Compare("<=", Sym(name), value) if name in loops and loops[name].lower == value:
+                    found[name] = value
+                case Compare("<", Sym(name), value) if name in loops and loops[name].lower == value - 1:
+                    found[name] = value - 1
+                case _:
+                    continue
+        return {name: value for name, value in found.items() if not free_symbols(value) & loops.keys()}
 
     @property
     def pattern(self) -> tuple[object, ...]:
@@ -72,12 +105,17 @@ class Use:
         return any(isinstance(entry, Slice) for entry in self.index)
 
 
-def program_uses(program: ProgramOp) -> dict[SSAValue, list[Use]]:
-    """The uses of every buffer, in program order; of one operation what it reads first."""
+Numbers: TypeAlias = Mapping[Operation, int]
+"""The place of each operation in program order. They are even, so that a place before each is free."""
+
+
+def program_uses(program: ProgramOp) -> tuple[dict[SSAValue, list[Use]], Numbers]:
+    """The uses of every buffer, in program order, and that order; of one operation what it reads comes first."""
+    reader = _Reader()
     found: dict[SSAValue, list[Use]] = {}
-    for use in _Reader().block(program.body.block, Frame(), ()):
+    for use in reader.block(program.body.block, Frame(), ()):
         found.setdefault(use.buffer, []).append(use)
-    return found
+    return found, reader.numbers
 
 
 @dataclass(slots=True)
@@ -85,16 +123,18 @@ class _Reader:
     """Walks a program, numbering its operations."""
 
     count: int = 0
+    numbers: dict[Operation, int] = field(default_factory=dict[Operation, int])
 
     def block(self, block: Block, frame: Frame, outer: tuple[int, ...]) -> Iterator[Use]:
         for op in block.ops:
-            self.count += 1
+            self.count += 2
+            self.numbers[op] = self.count
             here = (*outer, self.count)
             match op:
                 case ForOp():
                     inside = frame.inside(op)
                     yield from self.block(op.body.block, inside, here)
-                    self.count += 1
+                    self.count += 2
                     if op.until is not None:
                         yield Use(op, False, 0, *op.until, inside, (*here, self.count))
                 case IfOp():
