@@ -30,7 +30,7 @@ def emit_weighted_sum(translator: Translator, op: Operation, at: Coordinates) ->
     if number is None:
         return emit_contract(translator, op, at)
     rows, columns = contraction.lanes(number), contraction.lanes(1 - number)
-    if set(rows) & set(columns):
+    if set(rows) & set(columns) or not (rows or columns):
         return emit_contract(translator, op, at)
     for lanes in (rows, columns):
         if len(lanes) == 2:
