@@ -15,7 +15,7 @@ from tempo_ir.passes.building import GraphBuilder
 from tempo_ir.passes.gradients import rules_elementwise, rules_reduction, rules_shape
 from tempo_ir.passes.gradients.activity import Problem
 from tempo_ir.passes.gradients.adjoints import Adjoint, combined, completed
-from tempo_ir.passes.gradients.inverse_reads import Contribution, contribution
+from tempo_ir.passes.gradients.inverse_reads import Contribution, contributions
 from tempo_ir.passes.gradients.step import Rule, Sent, Step
 from tempo_ir.passes.utilities import erase, refuse
 
@@ -146,8 +146,7 @@ class Expansion:
         if sent.operand not in range(len(op.operands)) or op.operands[sent.operand] not in self.problem.active:
             return
         read = op.accesses[sent.operand]
-        term = contribution(op, build, self.space, read, sent.gradient, sent.mask)
-        if term is not None:
+        for term in contributions(op, build, self.space, read, sent.gradient, sent.mask):
             self._add(read.value, term)
 
     def _add(self, value: SSAValue, term: Contribution) -> None:

@@ -6,9 +6,10 @@ gradient of the read. `y[t] = f(x[0:t + 1])` contributes the rows `t` of `a[t:T]
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeAlias
 
 from xdsl.ir import Operation
 
@@ -35,15 +36,19 @@ from tempo_ir.index import (
     index_text,
     maximum,
     minimum,
+    negate,
     substitute,
 )
 from tempo_ir.passes.building import GraphBuilder, full
 from tempo_ir.passes.utilities import refuse
 
+Piece: TypeAlias = tuple[Cond, Index]
+"""A guard over the dims of a producer, and the box of consumer points that read each point where it holds."""
+
 
 @dataclass(frozen=True)
 class Contribution:
-    """What one read adds to an adjoint, by cases over the dims of the value read: nothing where none holds.
+    """What a read adds to an adjoint, by cases over the dims of the value read: nothing where none holds.
 
     Conditions exclude each other. The shapes broadcast to that of the value. `mask`, if any, says where the term can
     differ from zero.
@@ -58,10 +63,10 @@ class Contribution:
         return disj(*(cond for cond, _ in self.cases))
 
 
-def contribution(
+def contributions(
     reader: Operation, build: GraphBuilder, space: Space, read: Access, gradient: Access, mask: Access | None = None
-) -> Contribution | None:
-    """What a read by `reader`, at every point of `build.domain`, adds to the adjoint of the value read, if anything.
+) -> list[Contribution]:
+    """What a read by `reader`, at every point of `build.domain`, adds to the adjoint of the value read.
 
     `gradient` is the gradient of what is read, over the dims of `build.domain`; its shape broadcasts to that of the
     read. Raises PassFailedException where the readers of a point are no ranges.
@@ -69,20 +74,45 @@ def contribution(
     producer = domain_of(read.value)
     pieces = _inverse(reader, space, build.domain, read, producer)
     if not pieces:
-        return None
+        return []
     ragged = frozenset[str]().union(*(_sliced(build.domain, box) for _, box in pieces))
     readers = _Readers(build, space, read, gradient, ragged).settled()
-    cases: list[tuple[Cond, Access]] = []
-    for guard, box in pieces:
-        points = Domain(producer.dims, producer.ranges, conj(producer.where, guard))
-        cases.append((guard, readers.term(build.at(points), box)))
-    kept = read.index == pieces[0][1] == tuple(Sym(dim) for dim in producer.dims)
-    return Contribution(tuple(cases), mask if kept else None)
+    kept = mask if read.index == pieces[0][1] == tuple(Sym(dim) for dim in producer.dims) else None
+    found: list[Contribution] = []
+    for group in _exclusive_groups(space, producer, pieces):
+        cases: list[tuple[Cond, Access]] = []
+        for guard, box in group:
+            points = Domain(producer.dims, producer.ranges, conj(producer.where, guard))
+            cases.append((guard, readers.term(build.at(points), box)))
+        found.append(Contribution(tuple(cases), kept))
+    return found
+
+
+def _exclusive_groups(space: Space, producer: Domain, pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """The pieces of an inverse in groups, in each of which no two guards hold at once: cases of one term.
+
+    Pieces whose guards overlap (no reader is in both) are terms of their own.
+    """
+    groups: list[list[Piece]] = []
+    for piece in pieces:
+        for group in groups:
+            if all(_exclude(space, producer, piece[0], guard) for guard, _ in group):
+                group.append(piece)
+                break
+        else:
+            groups.append([piece])
+    return groups
+
+
+def _exclude(space: Space, domain: Domain, first: Cond, second: Cond) -> bool:
+    from tempo_ir.index import isl
+
+    return isl.prove(negate(conj(first, second)), space, domain)
 
 
 def _inverse(
     reader: Operation, space: Space, consumer: Domain, read: Access, producer: Domain
-) -> tuple[tuple[Cond, Index], ...]:
+) -> tuple[Piece, ...]:
     """Who reads each point of the producer, as guards over its dims and boxes of consumer points."""
     try:
         return inverse_pieces(space, consumer, read.index, producer)
@@ -97,7 +127,7 @@ def _inverse(
 @lru_cache(maxsize=4096)
 def inverse_pieces(
     space: Space, consumer: Domain, index: Index, producer: Domain
-) -> tuple[tuple[Cond, Index], ...]:
+) -> tuple[Piece, ...]:
     """`isl.inverse` of a read, on values alone, so that the thousand equal reads of a deep network cost one answer."""
     current = tuple(Sym(dim) for dim in producer.dims)
     if index == current and consumer == producer:
