@@ -58,9 +58,10 @@ from tempo_ir.dialects.types import (
     Tensor,
     as_tensor,
     element,
+    shape_of,
 )
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import TRUE, Cond, conj, negate
+from tempo_ir.index.expr import TRUE, Cond, conj, free_symbols, negate
 
 
 @irdl_op_definition
@@ -209,6 +210,16 @@ class OutputOp(AccessOp):
 
     def __init__(self, key: str, value: Operand, *, domain: Domain = NO_DIMS, location: LocationAttr | None = None):
         self.setup((value,), (), domain, {"key": StringAttr(key)}, location)
+
+    def verify_(self) -> None:
+        super().verify_()
+        (access,) = self.accesses
+        for extent in shape_of(access.type):
+            if not isinstance(extent, int) and (varying := free_symbols(extent) & set(self.domain.dims)):
+                raise VerifyException(
+                    f'output "{self.key.data}" has the extent {extent}, another at each {min(varying)}: an array has '
+                    "rows of one shape, pad them"
+                )
 
 
 @irdl_op_definition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from tempo_ir.dialects.loop import (
     AllocOp,
@@ -65,7 +65,7 @@ class Buffers:
             match op:
                 case SdgInputOp() | SdgParameterOp():
                     make = InputOp if isinstance(op, SdgInputOp) else ParameterOp
-                    buffer = make(op.key.data, self._callers_type(op.domain, op.result))
+                    buffer = make(op.key.data, self._callers_type(op.domain, op.result.type))
                     callers.append(self._holding(buffer, op.result, op))
                 case SdgOutputOp():
                     callers.append(self._output(op, in_place=op not in working))
@@ -76,7 +76,8 @@ class Buffers:
         self.operations: Sequence[Operation] = [*callers, *own]
 
     def _output(self, op: SdgOutputOp, in_place: bool) -> BufferOperation:
-        buffer = OutputOp(op.key.data, self._callers_type(op.domain, op.value))
+        (access,) = op.accesses
+        buffer = OutputOp(op.key.data, self._callers_type(op.domain, access.type))
         if in_place:
             return self._holding(buffer, op.value, op)
         self.of_output[op] = buffer.buffer
@@ -100,9 +101,9 @@ class Buffers:
         dims = tuple(BufferDim(dim, extent=_extent(domain, dim, self._space)) for dim in domain.dims)
         return BufferType.of(dims, as_tensor(value.type))
 
-    def _callers_type(self, domain: Domain, value: SSAValue) -> BufferType:
+    def _callers_type(self, domain: Domain, point: Attribute) -> BufferType:
         """An array of the caller has all the points that the program declares, whatever the domain."""
-        return BufferType.of(tuple(BufferDim(dim) for dim in domain.dims), as_tensor(value.type))
+        return BufferType.of(tuple(BufferDim(dim) for dim in domain.dims), as_tensor(point))
 
 
 def _extent(domain: Domain, dim: str, space: Space) -> Expr | None:

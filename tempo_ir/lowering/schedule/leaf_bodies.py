@@ -100,8 +100,8 @@ class LeafBuilder:
 
     def _writes(self, op: SdgOp, bindings: Bindings, point: Sequence[Expr]) -> list[BufferAccess]:
         if isinstance(op, OutputOp):
-            buffer = self.copies[op]
-            return [BufferAccess(buffer, tuple(point), type_at(op.value.type, bindings))]
+            (access,) = op.accesses
+            return [BufferAccess(self.copies[op], tuple(point), type_at(access.type, bindings))]
         return [
             BufferAccess(self.buffers[result], tuple(point), type_at(result.type, bindings))
             for result in op.results
