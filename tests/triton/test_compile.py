@@ -126,7 +126,8 @@ def test_every_op_compiles(target):
 
 @pytest.mark.parametrize("target", ["sm_80", *(pytest.param(t, marks=pytest.mark.slow) for t in ("sm_90", "gfx942"))])
 def test_kernels_compile_and_fit(target):
-    for name, figures in compile_kernels(deep_learning(), target).items():
+    kernels = deep_learning()
+    for name, figures in zip((kernel.name for kernel in kernels), compile_kernels(kernels, target), strict=True):
         assert figures.shared <= SHARED_MEMORY[target], name
         assert figures.spilled == 0 or (target, name) == ("gfx942", "attention"), name
 
@@ -142,6 +143,6 @@ def test_what_does_not_compile_is_named():
 def test_figures_are_kept_on_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("TEMPO_IR_CACHE", str(tmp_path))
     source = print_kernel(booleans())
-    first = compile_kernels([source], "sm_80")["booleans"]
-    assert len(list(tmp_path.rglob("booleans_*.json"))) == 1
-    assert compile_kernels([source], "sm_80")["booleans"] == first  # compile seconds and all
+    first = compile_kernels([source, source], "sm_80")
+    assert len(list(tmp_path.rglob("*.json"))) == 1
+    assert compile_kernels([source, source], "sm_80") == first  # compile seconds and all

@@ -54,48 +54,46 @@ def cache_directory() -> Path:
 
 def compile_kernels(
     sources: Sequence[KernelSource], target: str = "sm_80", *, warps: int = 4, processes: int = 2
-) -> dict[str, Figures]:
-    """Compile kernels for a target: sm_80, sm_90, sm_100, gfx942.
+) -> list[Figures]:
+    """The figures of kernels compiled for a target: sm_80, sm_90, sm_100, gfx942. Equal kernels are compiled once.
 
     Raises TritonCompileError, naming the kernel, with Triton's own message.
     """
     if target not in SHARED_MEMORY:
         raise TritonCompileError(f"unknown target '{target}'; use one of {', '.join(SHARED_MEMORY)}")
-    directory = cache_directory()
-    places = [directory / f"{source.name}_{_key(source, target, warps)}.json" for source in sources]
-    missing = [number for number, place in enumerate(places) if not place.exists()]
-    shares = [share for share in (missing[start::processes] for start in range(processes)) if share]
+    places = [cache_directory() / f"{_key(source, target, warps)}.json" for source in sources]
+    missing = {place: source for place, source in zip(places, sources, strict=True) if not place.exists()}
+    shares = [list(missing)[start::processes] for start in range(min(processes, len(missing)))]
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(max(1, len(shares))) as threads:
-        jobs = {number: _job(sources[number], target, warps, Path(scratch) / str(number)) for number in missing}
-        batches = [[jobs[number] for number in share] for share in shares]
+        jobs = {place: _job(source, target, warps, Path(scratch) / place.stem) for place, source in missing.items()}
+        batches = [[jobs[place] for place in share] for share in shares]
         for share, results in zip(shares, threads.map(_run, batches), strict=True):
-            for number, result in zip(share, results, strict=True):
-                _keep(places[number], sources[number], target, result)
-    return {source.name: _read(place) for source, place in zip(sources, places, strict=True)}
+            for place, result in zip(share, results, strict=True):
+                _keep(place, missing[place], target, result)
+    return [_read(place) for place in places]
+
+
+def _canonical(source: KernelSource) -> str:
+    """The text of a kernel called `kernel`, without its comment."""
+    lines = [line for line in source.text.splitlines() if not line.startswith("#")]
+    return "\n".join(lines).replace(f"def {source.name}(", "def kernel(") + "\n"
 
 
 def _key(source: KernelSource, target: str, warps: int) -> str:
     """What the figures depend on."""
-    content = (
-        source.text,
-        source.parameters,
-        sorted(source.aligned),
-        target,
-        warps,
-        version("triton"),
-        Figures.__slots__,
-    )
-    return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
+    options = target, warps, version("triton"), Figures.__slots__
+    content = _canonical(source), source.parameters, sorted(source.aligned), options
+    return hashlib.sha256(repr(content).encode()).hexdigest()[:24]
 
 
 def _job(source: KernelSource, target: str, warps: int, directory: Path) -> dict[str, Any]:
     directory.mkdir()
-    path = directory / f"{source.name}.py"
-    path.write_text(source.text)
+    path = directory / "kernel.py"
+    path.write_text(_canonical(source))
     aligned = [n for n, (name, kind) in enumerate(source.parameters) if kind.startswith("*") or name in source.aligned]
     return {
         "path": str(path),
-        "name": source.name,
+        "name": "kernel",
         "signature": dict(source.parameters),
         "aligned": aligned,
         "target": target,
