@@ -132,7 +132,8 @@ class Claim:
 
     `origins` holds for each operation that replaced another that other one, and which of its results are left;
     `memories` where each buffer lies, those that are not in it are as they were; `freed` the cells that a free names;
-    `starts` the operations that write cells before others did, and those others.
+    `starts` the operations that write cells before others did, and those others; `donated` the pairs of buffers of the
+    caller that may be one array.
     """
 
     before: Sequence[Instance]
@@ -140,6 +141,7 @@ class Claim:
     origins: Mapping[Operation, tuple[Operation, tuple[int, ...]]]
     freed: Mapping[Operation, Index]
     starts: Mapping[Operation, tuple[Index, tuple[Operation, ...]]] = field(default_factory=dict)
+    donated: Sequence[tuple[SSAValue, SSAValue]] = ()
 
 
 def instances(program: ProgramOp) -> tuple[Instance, ...]:
@@ -193,6 +195,8 @@ def check_storage(program: ProgramOp, claim: Claim) -> None:
     checker.check_operations(after)
     for memory in checker.contents(after, frees):
         checker.check_memory(memory)
+    for source, target in claim.donated:
+        checker.check_donation(source, target, after)
 
 
 @dataclass(frozen=True)
@@ -443,6 +447,25 @@ class _Checker:
             if not freed.is_single_valued() or any(not freed.domain().is_disjoint(other) for other in others):
                 return f"a row is freed twice{_example(freed)}"
         return None
+
+    def check_donation(self, source: SSAValue, target: SSAValue, after: Sequence[Instance]) -> None:
+        """Once anything but a copy of itself is written to the array of two buffers, the first is not read any more."""
+        content = Content(target, 0, ())
+        for instance in after:
+            written = [number for number, (buffer, _) in enumerate(instance.writes) if buffer is target]
+            read = [number for number, (buffer, _) in enumerate(instance.reads) if buffer is source]
+            if not instance.body and instance.reads == ((source, ()),):
+                written = []
+            content.writes += [Touch(instance, (), 1) for _ in written]
+            late = [bool(written) and not _reads_in_place(instance, number) for number in read]
+            content.reads += [Touch(instance, (), 2 if held else 0) for held in late]
+        if not content.writes or not content.reads:
+            return
+        times = _Times(self.space, content)
+        if not times.union(content.reads).lex_gt_map(times.union(content.writes)).is_empty():
+            raise IllegalStorageError(
+                "a parameter is read after its array is overwritten", content.writes[0].instance.op
+            )
 
     # -- sets
 

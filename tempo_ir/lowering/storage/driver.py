@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects.loop import ProgramOp
+from tempo_ir.index.expr import Index
 from tempo_ir.lowering.storage.check import Claim, Memory, check_storage, instances
+from tempo_ir.lowering.storage.donation import mark_donations
 from tempo_ir.lowering.storage.frees import insert_frees, last_reads
 from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
@@ -23,11 +25,18 @@ def plan_storage(program: ProgramOp) -> None:
     planner = Planner.of(program)
     plan = planner.plan()
     frees = last_reads(plan, planner.liveness)
+    donated = [(parameter.buffer, output.buffer) for parameter, output in mark_donations(planner, plan)]
     rewriter = Rewriter(program, planner.liveness)
     buffers = rewriter.rewrite(plan)
     freed = insert_frees(frees, buffers, {old: new for new, (old, _) in rewriter.replaced.items()})
-    starts = {start.op: (start.use.cells, start.replaced) for planned in plan for start in planned.starts}
-    check_storage(program, Claim(before, dict(_memories(plan, buffers)), rewriter.replaced, freed, starts))
+    memories = dict(_memories(plan, buffers))
+    check_storage(program, Claim(before, memories, rewriter.replaced, freed, dict(_starts(plan)), donated))
+
+
+def _starts(plan: Sequence[Planned]) -> Iterator[tuple[Operation, tuple[Index, tuple[Operation, ...]]]]:
+    """The operations that begin memories: the cells written, and what they took the place of."""
+    for start in [start for planned in plan for start in planned.starts]:
+        yield start.op, (start.use.cells, start.replaced)
 
 
 def _memories(plan: Sequence[Planned], buffers: Mapping[SSAValue, SSAValue]) -> Iterator[tuple[SSAValue, Memory]]:

@@ -206,7 +206,7 @@ class Planner:
         """The uses with first values written before the loops where nothing is in their way."""
         starts: list[Start] = []
         for start in possible_starts(uses, self.numbers):
-            moved = tuple([start.use, *(use for use in uses if use.use.op not in start.replaced)])
+            moved = (start.use, *(use for use in uses if use.use.op not in start.replaced))
             if self._has_room(group, start.use, shape) and self._may_start(group, moved, shape):
                 uses = moved
                 starts.append(start)

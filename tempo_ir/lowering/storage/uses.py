@@ -51,7 +51,7 @@ class Frame:
         return conj(*(inside for loop in self.loops for inside in iterations(loop)), self.guard)
 
     def only_values(self) -> dict[str, Expr]:
-        """What a guard lets have one value only, over the bounds: `t = 0`, `t >= T - 1` below `T`, or a bound `T = 0`."""
+        """What a guard lets have one value only, over the bounds: `t = 0`, `t >= T - 1` below `T`, a bound `T = 0`."""
         found: dict[str, Expr] = {}
         loops = {loop.iterator: loop for loop in self.loops}
         for condition in self.guard.args if isinstance(self.guard, And) else (self.guard,):
