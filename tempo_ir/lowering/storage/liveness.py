@@ -196,6 +196,9 @@ class Liveness:
         writes, reads = self._times(question, use.frame.loops[-1] if use.frame.loops else None)
         ranks, length = question.ranks, self._length(question)
         here = self._use_times(use, ranks, length, None).intersect_params(params_set(self.space))
+        for other in question.uses[:number]:
+            if other.use.op is use.use.op:  # one operation may read a row twice, as %h[t] and %h[T - t - 1]
+                here = here.subtract(self._use_times(other, ranks, length, None))
         earlier = reads.union(writes).apply_range(Map.lex_gt(here.range().get_space()))
         times = self._iteration_times(use, ranks, length)
         freed = here.subtract(earlier).apply_range(times.reverse())
