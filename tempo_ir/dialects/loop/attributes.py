@@ -30,18 +30,23 @@ class BufferDim:
     `full`: a row for every point of `[0, extent)`. `growing`: the same rows, reserved at once and committed upwards, a
     prefix of them contiguous. `ring`: `slots` rows, point `t` in row `t mod slots`. `extent` is given where it is not
     the bound that the program declares for the dim: `t: full to T + 1`.
+
+    In memory the first `inside` axes of the row lie outside of the dim: of `(t: growing inside 2) 4x8x32` memory holds
+    a `4x8xTx32`. What the buffer means is the same.
     """
 
     name: str
     storage: StorageClass = "full"
     extent: Expr | None = None
     slots: int = 0
+    inside: int = 0
 
     def __str__(self) -> str:
+        inside = f" inside {self.inside}" if self.inside else ""
         if self.storage == "ring":
-            return f"{self.name}: ring {self.slots}"
+            return f"{self.name}: ring {self.slots}{inside}"
         extent = "" if self.extent is None else f" to {self.extent}"
-        return f"{self.name}: {self.storage}{extent}"
+        return f"{self.name}: {self.storage}{extent}{inside}"
 
 
 def _parse_dim(parser: AttrParser) -> BufferDim:
@@ -50,11 +55,14 @@ def _parse_dim(parser: AttrParser) -> BufferDim:
     classes = get_args(StorageClass)
     keyword = parser.expect(lambda: parser.parse_optional_keyword_in(classes), f"expected {', '.join(classes)}")
     storage = cast(StorageClass, keyword)
+    extent, slots, inside = None, 0, 0
     if storage == "ring":
-        return BufferDim(name, storage, slots=parser.parse_integer(allow_boolean=False, allow_negative=False))
-    if parser.parse_optional_keyword("to") is None:
-        return BufferDim(name, storage)
-    return BufferDim(name, storage, parse_expr(parser))
+        slots = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    elif parser.parse_optional_keyword("to") is not None:
+        extent = parse_expr(parser)
+    if parser.parse_optional_keyword("inside") is not None:
+        inside = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    return BufferDim(name, storage, extent, slots, inside)
 
 
 @irdl_attr_definition
@@ -103,6 +111,14 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
     @staticmethod
     def of(dims: tuple[BufferDim, ...], row: Tensor) -> BufferType:
         return BufferType(StorageAttr(dims), row)
+
+    def verify(self) -> None:
+        for dim in self.dims:
+            outer = shape_of(self.row)[: dim.inside]
+            if len(outer) < dim.inside:
+                raise VerifyException(f"dim '{dim.name}' lies inside of {dim.inside} axes, the row has {len(outer)}")
+            if dim.inside and not all(isinstance(extent, int) for extent in shape_of(self.row)):
+                raise VerifyException(f"dim '{dim.name}' lies inside of axes of a row whose extents vary")
 
     @property
     def dims(self) -> tuple[BufferDim, ...]:

@@ -9,10 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from xdsl.ir import Attribute
+
+from tempo_ir.dialects.tile.attributes import bit_width, is_float
 from tempo_ir.dialects.types import Extent
 
 VECTOR = 16
 """Elements of the widest vectors."""
+
+
+LARGEST_PRODUCT = 16_384
+"""Registers of a program that products may take, written out (triton)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,18 @@ class Blocks:
     def reductions(self, extent: Extent) -> int:
         """Block along a reduced axis."""
         return self._block(extent, self.reduced, self.dynamic)
+
+    def contracted(self, extent: Extent, others: int, element: Attribute) -> int:
+        """Block along a contracted axis of a dot whose result has `others` elements.
+
+        GPUs have no dots of integers wider than 8 bits: those hold all products at once, in registers.
+        """
+        block = self.reductions(extent)
+        if not self.powers_of_two or is_float(element):
+            return block
+        while block > 1 and block * others * max(1, bit_width(element) // 32) > LARGEST_PRODUCT:
+            block //= 2
+        return block
 
     def _block(self, extent: Extent, most: int, dynamic: int) -> int:
         if not isinstance(extent, int):

@@ -127,7 +127,11 @@ def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapp
     left, right = contraction.lanes(0), contraction.lanes(1)
     total = accumulator(translator.element(contraction.op.result))
     shape = (left[0].size if left else 1), (right[0].size if right else 1)
-    axes = [_iterated(translator, contraction, number, letter, number == chosen) for number, letter in letters.items()]
+    block = translator.blocks.contracted(contraction.summed[letters[chosen]], shape[0] * shape[1], total)
+    axes = [
+        Iterated(AxisKey(contraction.op, number), contraction.summed[letter], block if number == chosen else 0)
+        for number, letter in letters.items()
+    ]
     axes.sort(key=lambda axis: axis.block)
 
     def step(at: list[Coordinate], carried: Carried | None) -> Carried:
@@ -146,12 +150,6 @@ def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapp
     if left and right:
         return Tile(result, (left[0], right[0]))
     return Tile(builder.reduce(ReduceKind.SUM, result, 1 if left else 0), left or right)
-
-
-def _iterated(translator: Translator, contraction: Contraction, number: int, letter: str, lane: bool) -> Iterated:
-    extent = contraction.summed[letter]
-    block = translator.blocks.reductions(extent) if lane else 0
-    return Iterated(AxisKey(contraction.op, number), extent, block)
 
 
 def rows_of(translator: Translator, tile: Tile, lanes: tuple[Lane, ...], contracted: Lane) -> Value:

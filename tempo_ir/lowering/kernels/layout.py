@@ -1,8 +1,8 @@
 """How buffers lie in memory: one formula for kernels, the native host program and the runtime.
 
-A buffer is row-major: its stored dims, outer ones first, then the axes of the row. A dim stored `full` or `growing`
-has a row per point of its extent, a `ring` one per slot. Rows whose extents vary with the point are packed densely,
-each in the room of the largest.
+A buffer is row-major: its stored dims, outer ones first, then the axes of the row; a dim may lie inside of some of
+these. A dim stored `full` or `growing` has a row per point of its extent, a `ring` one per slot. Rows whose extents
+vary with the point are packed densely, each in the room of the largest.
 """
 
 from __future__ import annotations
@@ -53,12 +53,29 @@ class Layout:
     @property
     def strides(self) -> tuple[Expr, ...]:
         """Elements between neighbouring rows of each stored dim."""
-        strides: list[Expr] = []
-        stride = self.pitch
-        for rows in reversed(self.rows):
-            strides.insert(0, stride)
-            stride = stride * rows
-        return tuple(strides)
+        return self._strides()[0]
+
+    @property
+    def row_strides(self) -> tuple[Expr, ...] | None:
+        """Elements between neighbours along each axis of the row; None where a row is dense."""
+        return self._strides()[1] if any(dim.inside for dim in self.type.dims) else None
+
+    def _strides(self) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+        """Of the dims and of the axes of the row; what is last in memory is counted first."""
+        row = shape_of(self.type.row)
+        dims: dict[int, Expr] = {}
+        axes: dict[int, Expr] = {}
+        dense = all(dim.inside == 0 for dim in self.type.dims)
+        stride: Expr = self.pitch if dense else Const(1)
+        for outside in reversed(range(1 if dense else len(row) + 1)):
+            for number in reversed(range(len(self.rows))):
+                if dense or self.type.dims[number].inside == outside:
+                    dims[number] = stride
+                    stride = stride * self.rows[number]
+            if outside > 0:
+                axes[outside - 1] = stride
+                stride = stride * row[outside - 1]
+        return tuple(dims[n] for n in range(len(self.rows))), tuple(axes[n] for n in sorted(axes))
 
 
 def _rows(dim: BufferDim, space: Space) -> Expr:
@@ -122,7 +139,8 @@ def array_of(access: BufferAccess, layout: Layout) -> Array:
         axes.append(Axis(extent, stride * entry.step))
     room = shape_of(layout.type.accessed(access.index))[len(axes) :]
     row = shape[len(axes) :]
-    axes += [Axis(extent, stride) for extent, stride in zip(row, row_major(room), strict=True)]
+    strides = row_major(room) if layout.row_strides is None else layout.row_strides
+    axes += [Axis(extent, stride) for extent, stride in zip(row, strides, strict=True)]
     return Array(simplify(offset, PROGRAM_FACTS), tuple(axes))
 
 

@@ -43,6 +43,7 @@ from tempo_ir.dialects.types import tensor
 from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout
 from tempo_ir.lowering.kernels.literals import Literals
+from tempo_ir.lowering.kernels.orders import order_axes
 from tempo_ir.lowering.kernels.translation import (
     Translation,
     kernel_key,
@@ -69,6 +70,7 @@ class LoopLowerKernelsPass(ModulePass):
             raise PassFailedException(f"unknown target '{self.target}'; use one of {', '.join(sorted(TARGETS))}")
         names: set[str] = set()
         for program in [program for program in op.ops if isinstance(program, ProgramOp)]:
+            order_axes(program)
             lowering = _Lowering(program, self.target, names)
             literals = Literals(program)
             for leaf in [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]:

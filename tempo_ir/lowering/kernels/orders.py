@@ -1,0 +1,88 @@
+"""In which order the axes of a buffer lie in memory: where a window of a dim is contracted beside axes that only name
+independent problems, as the heads of attention, each problem's window is one stretch of memory.
+
+Before: `%k = loop.alloc : !loop.buffer<(t: growing) 4x8x32xf32>`, read by `contract "bhgd,nbhd->bhgn"` at
+`%k[0:t + 1]`: each head reads 128 bytes of every kilobyte. After: `(t: growing inside 2) 4x8x32xf32`.
+
+It does not apply to what the caller gives or gets; where some window is read by anything else; where the axes beside
+are summed or belong to one operand only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xdsl.ir import Operation, SSAValue
+
+from tempo_ir.dialects import sdg
+from tempo_ir.dialects.loop import (
+    AccessOperation,
+    AllocOp,
+    BodyOperation,
+    BufferAccess,
+    BufferType,
+    ProgramOp,
+    StorageAttr,
+)
+from tempo_ir.dialects.types import shape_of
+from tempo_ir.index import Slice
+
+
+def order_axes(program: ProgramOp) -> None:
+    """Choose the order of every buffer of a program whose kernels are formed and whose storage is planned."""
+    for op in [op for op in program.walk() if isinstance(op, AllocOp)]:
+        count = outer_axes(op.buffer)
+        if count == 0:
+            continue
+        assert isinstance(op.buffer.type, BufferType)
+        *dims, last = op.buffer.type.dims
+        ordered = StorageAttr((*dims, replace(last, inside=count)))
+        fresh = AllocOp(BufferType(ordered, op.buffer.type.row))
+        fresh.location = op.location
+        fresh.buffer.name_hint = op.buffer.name_hint
+        block = op.parent
+        assert block is not None
+        block.insert_op_before(fresh, op)
+        op.buffer.replace_all_uses_with(fresh.buffer)
+        op.detach()
+        op.erase()
+
+
+def outer_axes(buffer: SSAValue) -> int:
+    """How many of the row's axes should lie outside of the last stored dim."""
+    assert isinstance(buffer.type, BufferType)
+    row = shape_of(buffer.type.row)
+    if not buffer.type.dims or len(row) < 2 or not all(isinstance(extent, int) for extent in row):
+        return 0
+    counts: list[int] = []
+    for user in dict.fromkeys(use.operation for use in buffer.uses):
+        if not isinstance(user, AccessOperation):
+            continue
+        for number, access in enumerate(user.reads):
+            if access.buffer is buffer and any(isinstance(entry, Slice) for entry in access.index):
+                counts.append(_of_window(user, number, access))
+    return min(counts, default=0)
+
+
+def _of_window(user: AccessOperation, number: int, access: BufferAccess) -> int:
+    """The leading axes of the row that name independent problems to everything that reads the window."""
+    if not isinstance(user, BodyOperation):
+        return 0
+    *others, last = access.index
+    if not isinstance(last, Slice) or any(isinstance(entry, Slice) for entry in others):
+        return 0
+    argument = user.body.block.args[number]
+    return min((_of_reader(use.operation, argument) for use in argument.uses), default=0)
+
+
+def _of_reader(op: Operation, argument: SSAValue) -> int:
+    if not isinstance(op, sdg.ContractOp) or len(op.inputs) != 2 or op.inputs[0] is op.inputs[1]:
+        return 0
+    inputs, output = op.letters
+    number = list(op.inputs).index(argument)
+    count = 0
+    for letter in inputs[number][1:-1]:
+        if letter not in inputs[1 - number] or letter not in output:
+            break
+        count += 1
+    return count
