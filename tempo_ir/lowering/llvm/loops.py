@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from xdsl.ir import Operation, SSAValue
@@ -12,6 +13,7 @@ from tempo_ir.dialects.tile.attributes import element_of, shape_of
 from tempo_ir.dialects.tile.structure import ForOp
 from tempo_ir.lowering.llvm.address import Linear, linear, materialize
 from tempo_ir.lowering.llvm.evaluate import is_index
+from tempo_ir.lowering.llvm.lanes import GATHER
 from tempo_ir.lowering.llvm.memory import element_layout
 from tempo_ir.lowering.llvm.plan import Reads, reads
 from tempo_ir.lowering.llvm.scratch import Scratch
@@ -76,7 +78,9 @@ def _carry(lowering: Lowering, op: ForOp, i: int) -> Carry:
         return evaluator.text.variable(materialize(evaluator.text, value) if isinstance(value, Linear) else value)
     lane: int | None = len(shape) - 1
     if isinstance(final.owner, Operation) and final.owner.parent is op.body.block:
-        lane = lowering.costs().best_lane(final)
+        # what comes after the loop mostly reads along the last axis
+        read_across = prod(shape) * GATHER
+        lane = lowering.costs().best_lane(final, lambda lane: 0.0 if lane == len(shape) - 1 else read_across)
     contiguous = len(shape) - 1 if lane is None else lane
     kind = element_layout(element_of(init)).kind
     scratch = lowering.arena.allocate(kind, shape, contiguous, padded=lane is not None)

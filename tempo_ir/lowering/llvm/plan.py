@@ -251,12 +251,14 @@ class Plan:
         return size > PACK_BYTES and (pitch >= PACK_PITCH or rows > PACK_ROWS)
 
     def _pitch(self, value: SSAValue) -> int:
+        """Elements between the rows of a load, whichever axis they are; 0 of what is not loaded."""
         op = value.owner
-        if isinstance(op, TransOp):
+        if isinstance(op, (TransOp, ExpandOp)):
             return self._pitch(op.value)
         if not isinstance(op, LoadOp):
             return 0
-        return max((1 << 30 if stride == DYNAMIC else abs(stride) for stride in op.view_type.strides.data), default=0)
+        strides = [op.view_type.strides.data[axis] for axis in op.tile_axes]
+        return max((1 << 30 if stride == DYNAMIC else abs(stride) for stride in strides), default=0)
 
     # -- properties of values
 

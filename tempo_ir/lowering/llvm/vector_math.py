@@ -60,6 +60,8 @@ ERF_LARGE = (
 
 ERF_SPLIT = 0.927734375
 
+AVX512_LANES = 16
+
 SIN_COEFFICIENTS = (2.7183114939898219064e-6, -1.9839334836096632422e-4, 8.3333293858894631756e-3, -0.16666666641626524)
 """(sin(r) / r - 1) / r**2 in r**2, for |r| <= pi / 4."""
 
@@ -102,9 +104,14 @@ def copy_sign(x: Register, sign: Register) -> Register:
 
 
 def scale(x: Register, n: Register) -> Register:
-    """x * 2**n for an f32 holding an integer n of -160 to 129, in two exact steps."""
+    """
+    x * 2**n for an f32 holding an integer n of -160 to 129: one instruction where vectors have 16 lanes (AVX-512),
+    elsewhere two multiplications, as 2**n alone may have no f32.
+    """
     text = x.text
     whole = text.convert("fptosi", n, "i32")
+    if x.lanes == AVX512_LANES:
+        return text.call(f"llvm.ldexp.v{x.lanes}f32.v{x.lanes}i32", "f32", x.lanes, x, whole)
     half = text.binary("ashr", whole, 1)
 
     def power(k: Register) -> Register:
