@@ -24,13 +24,14 @@ from tempo_ir.runtime.rows import Rows
 
 @dataclass(frozen=True)
 class Request:
-    """What a call was asked for, checked."""
+    """What a call was asked for, checked. `donate`: states may be written into the arrays that were given for them."""
 
     arrays: Mapping[str, Array]
     bounds: Mapping[str, int]
     seed: int
     start: Mapping[str, int]
     hosts: HostFactories
+    donate: bool = False
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Call:
         outputs: dict[str, Array] = {}
         for buffer, offset in zip(buffers, placement.offsets, strict=True):
             if buffer.owner == "output":
-                outputs[buffer.key] = aligned_zeros(buffer.shape(request.bounds), buffer.dtype)
+                outputs[buffer.key] = output_array(buffer, request)
                 flat[buffer.value] = outputs[buffer.key].reshape(-1)
             elif buffer.owner:
                 flat[buffer.value] = contiguous(request.arrays[buffer.key]).reshape(-1)
@@ -146,6 +147,14 @@ class Call:
             yield
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def output_array(buffer: Buffer, request: Request) -> Array:
+    """The array of an output: that of the parameter of its key where it may be and was donated, else zeros."""
+    given = request.arrays.get(buffer.key)
+    if request.donate and buffer.donated and given is not None and given.flags.writeable and contiguous(given) is given:
+        return given
+    return aligned_zeros(buffer.shape(request.bounds), buffer.dtype)
 
 
 def contiguous(array: Array) -> Array:

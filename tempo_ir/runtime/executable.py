@@ -101,8 +101,8 @@ class Executable(ABC):
         given_state = self.init(seed) if state is None else dict(state)
         in_torch = any_torch((*arguments.values(), *given_state.values()))
         checked = self.signature.arguments(as_arrays(arguments), as_arrays(given_state))
-        request = Request(checked.arrays, checked.bounds, seed, self._start(start or {}), self._hosts(hosts or {}))
-        outputs = self._run(request, donate)
+        started, made = self._start(start or {}), self._hosts(hosts or {})
+        outputs = self._run(Request(checked.arrays, checked.bounds, seed, started, made, donate))
         result = Result({name: _kind(outputs[name], in_torch) for name in outputs if name not in self.signature.states})
         result.state = {
             name: _kind(outputs[name], in_torch) if name in outputs else given_state[name]
@@ -128,7 +128,7 @@ class Executable(ABC):
         return {**known, **hosts}
 
     @abstractmethod
-    def _run(self, request: Request, donate: bool) -> dict[str, Array]:
+    def _run(self, request: Request) -> dict[str, Array]:
         """The outputs of a call whose arguments fit."""
 
     def ir(self, level: str) -> str:
@@ -160,7 +160,7 @@ class Interpreted(Executable):
         run_passes(Context(), expanded, ("sdg-autodiff",), {})
         (self.expanded,) = [op for op in expanded.ops if isinstance(op, sdg.ProgramOp)]
 
-    def _run(self, request: Request, donate: bool) -> dict[str, Array]:
+    def _run(self, request: Request) -> dict[str, Array]:
         return reference.run(
             self.expanded, request.arrays, request.bounds, request.seed, request.hosts, start=request.start
         )
@@ -199,7 +199,7 @@ class Compiled(Executable, ABC):
     def _placed(self, bounds: tuple[int, ...]) -> Placement:
         return place(self.buffers, dict(zip(self.program.space.params, bounds, strict=True)))
 
-    def _run(self, request: Request, donate: bool) -> dict[str, Array]:
+    def _run(self, request: Request) -> dict[str, Array]:
         placement = self._place(tuple(request.bounds[name] for name in self.program.space.params))
         outputs = self._execute(placement, request)
         with self._lock:

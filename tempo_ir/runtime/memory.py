@@ -50,7 +50,7 @@ class Buffer:
     """A buffer of a program: how it lies in memory, who owns it, and when it is live.
 
     `owner` is "input", "parameter", "output" or "" (the call); `zeroed` says that it must be zero when the program
-    starts.
+    starts, `donated` that an output may lie in the array of the parameter of its key.
     """
 
     value: SSAValue
@@ -60,6 +60,7 @@ class Buffer:
     key: str
     live: Interval
     zeroed: bool
+    donated: bool = False
 
     def bytes(self, bounds: Mapping[str, int]) -> int:
         """The size for given bounds."""
@@ -97,7 +98,9 @@ def _buffer(op: loop.BufferOperation, space: Space, live: Interval) -> Buffer:
     owner = "" if isinstance(op, loop.AllocOp) else op.name.partition(".")[2]
     key = op.key.data if isinstance(op, loop.NamedBufferOperation) else ""
     zeroed = any(isinstance(use.operation, loop.CheckOp) for use in op.buffer.uses)
-    return Buffer(op.buffer, layout, numpy_dtype(layout.element), owner, key, live, zeroed)
+    return Buffer(
+        op.buffer, layout, numpy_dtype(layout.element), owner, key, live, zeroed, loop.DONATES in op.attributes
+    )
 
 
 def place(buffers: Sequence[Buffer], bounds: Mapping[str, int]) -> Placement:

@@ -43,6 +43,7 @@ from tempo_ir.dialects.loop.leaves import (
     YieldOp,
 )
 from tempo_ir.dialects.loop.structure import (
+    DONATES,
     AllocOp,
     BufferOperation,
     ForOp,
@@ -58,6 +59,7 @@ from tempo_ir.dialects.loop.structure import (
 )
 
 __all__ = [
+    "DONATES",
     "AccessOperation",
     "AllocOp",
     "BodyOperation",

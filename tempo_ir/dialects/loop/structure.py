@@ -191,9 +191,17 @@ class ParameterOp(NamedBufferOperation):
     name = "loop.parameter"
 
 
+DONATES = "donates"
+"""The attribute of an output that may lie in the array of the parameter of its key."""
+
+
 @irdl_op_definition
 class OutputOp(NamedBufferOperation):
-    """The memory of a result: `%y = loop.output "y" : !loop.buffer<f32>`. A state has a parameter of the same key."""
+    """
+    The memory of a result: `%y = loop.output "y" : !loop.buffer<f32>`. A state has a parameter of the same key.
+
+    With the attribute `donates` it may lie in the array of that parameter, which is not read after it is written.
+    """
 
     name = "loop.output"
 

@@ -12,16 +12,13 @@ from collections.abc import Iterator, Sequence
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation
 
-from tempo_ir.dialects.loop import OutputOp, ParameterOp
+from tempo_ir.dialects.loop import DONATES, OutputOp, ParameterOp
 from tempo_ir.lowering.storage.in_place import may_be_overwritten
 from tempo_ir.lowering.storage.liveness import HELD, OPERAND, RESULT, CellUse
 from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.starts import Start
 from tempo_ir.lowering.storage.uses import Use
 from tempo_ir.passes.remarks import remark
-
-DONATES = "donates"
-
 
 def mark_donations(planner: Planner, plan: Sequence[Planned]) -> list[tuple[ParameterOp, OutputOp]]:
     """Mark the outputs that may lie where their parameters do; returns both."""
