@@ -178,12 +178,15 @@ def test_reinforce_is_its_torch_twin() -> None:
     state = exe.init(seed=seed)
     out = exe(I=iterations, T=steps, state=state, seed=seed)
     twin = TorchReinforce(envs, steps)
-    networks = {"policy": twin.policy, "critic": twin.critic}
+    parameters = {
+        f"{network}.{number}.{name}": parameter
+        for network, module in (("policy", twin.policy), ("critic", twin.critic))
+        for number, layer in enumerate([module[0], module[2]])
+        for name, parameter in layer.named_parameters()
+    }
     with torch.no_grad():
-        for network, module in networks.items():
-            for number, layer in enumerate([module[0], module[2]]):
-                layer.weight.copy_(torch.from_numpy(state[f"{network}.{number}.weight"]))
-                layer.bias.copy_(torch.from_numpy(state[f"{network}.{number}.bias"]))
+        for name, parameter in parameters.items():
+            parameter.copy_(torch.from_numpy(state[name]))
 
     def choose(logits: torch.Tensor, i: int, t: int) -> torch.Tensor:
         uniform = philox.uniform(philox.blocks(seed, 0, (i, t), (envs, 2)), np.dtype(np.float32))
@@ -193,10 +196,8 @@ def test_reinforce_is_its_torch_twin() -> None:
     environments = reinforce.CartPoles(envs)
     scores = [twin.iterate(environments, i) for i in range(iterations)]
     np.testing.assert_allclose(out["score"], scores)
-    for network, module in networks.items():
-        np.testing.assert_allclose(
-            out.state[f"{network}.1.weight"], module[2].weight.detach().numpy(), rtol=1e-3, atol=1e-4
-        )
+    for name, parameter in parameters.items():
+        np.testing.assert_allclose(out.state[name], parameter.detach().numpy(), rtol=1e-3, atol=1e-4, err_msg=name)
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
