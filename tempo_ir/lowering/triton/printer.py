@@ -44,7 +44,9 @@ from tempo_ir.lowering.triton.values import Values, filled, identifier_of, liter
 from tempo_ir.lowering.triton.writer import INDENT, Lines
 
 SMALLEST_DOT = 16
-"""Sides of a `tl.dot`; smaller products are written out."""
+"""Sides of a `tl.dot` that fill a tensor core, and the least that it takes along the contracted one."""
+LARGEST_PRODUCT = 16_384
+"""Words of 32 bits of a product that is written out, all at once in registers."""
 HEADER = "import triton\nimport triton.language as tl\n"
 COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
     {
@@ -339,12 +341,13 @@ class _KernelPrinter:
         return f"{function}({self.values.use(op.value)}, axis={op.axis_number}{reverse}{_own_type(op)})"
 
     def dot(self, op: shape.DotOp) -> str:
-        """On the tensor cores where every side is large enough, else written out."""
+        """`tl.dot`, or a product that is written out where sides are too short for it to pay."""
         (m, k), n = shape_of(op.lhs), shape_of(op.rhs)[1]
         element, wide = element_of(op.lhs), element_of(op.result)
         lhs, rhs = (self.dot_operand(value, computed_type(wide)) for value in (op.lhs, op.rhs))
         total = self.values.use(op.accumulator)
-        if min(m, k, n) < SMALLEST_DOT or not is_float(element) or bit_width(element) == 64:
+        large = min(m, k, n) >= SMALLEST_DOT or m * k * n * bit_width(wide) // 32 > LARGEST_PRODUCT
+        if not (large and k >= SMALLEST_DOT and is_float(element)):
             product = f"tl.sum({lhs}[:, :, None] * {rhs}[None, :, :], axis=1{_own_type(op)})"
             return product if _is_zero(op.accumulator) else f"{total} + {product}"
         if is_narrow_float(element) and not self.style.wide_dots:
