@@ -43,6 +43,7 @@ from tempo_ir.dialects.loop.leaves import (
     YieldOp,
 )
 from tempo_ir.dialects.loop.structure import (
+    CALL_SEED,
     DONATES,
     AllocOp,
     BufferOperation,
@@ -55,10 +56,12 @@ from tempo_ir.dialects.loop.structure import (
     OutputOp,
     ParameterOp,
     ProgramOp,
+    call_start,
     enclosing_loops,
 )
 
 __all__ = [
+    "CALL_SEED",
     "DONATES",
     "AccessOperation",
     "AllocOp",
@@ -85,6 +88,7 @@ __all__ = [
     "ProgramOp",
     "StorageAttr",
     "YieldOp",
+    "call_start",
     "enclosing_loops",
 ]
 

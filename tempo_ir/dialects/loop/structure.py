@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import NoReturn
 
 from xdsl.dialects.builtin import StringAttr, UnitAttr
@@ -33,6 +34,14 @@ from tempo_ir.dialects.sdg.base import OpError
 from tempo_ir.index.domain import Space, parse_space
 from tempo_ir.index.expr import Cond, Expr, Index, Slice, as_expr, free_symbols, index_text
 from tempo_ir.index.parser import parse_cond, parse_expr, parse_name, parse_optional_index
+
+CALL_SEED = "call.seed"
+"""The scalar of every program that is the seed of the call."""
+
+
+def call_start(dim: str) -> str:
+    """The scalar of every program that says where the call starts in a dim."""
+    return f"call.start.{dim}"
 
 
 def parse_buffer(parser: Parser) -> SSAValue:
@@ -98,7 +107,8 @@ class ProgramOp(LoopOperation):
         return self.space_attr.data
 
     def verify_(self) -> None:
-        _verify_names(self.body.block, frozenset(self.space.params))
+        call = {CALL_SEED, *map(call_start, self.space.names)}
+        _verify_names(self.body.block, call | set(self.space.params))
 
     @classmethod
     def parse(cls, parser: Parser) -> ProgramOp:
@@ -116,8 +126,9 @@ class ProgramOp(LoopOperation):
         printer.print_region(self.body, print_entry_block_args=False)
 
 
-def _verify_names(block: Block, scope: frozenset[str]) -> None:
-    """Every name in an index expression is a bound of the program or the iterator of an enclosing loop."""
+def _verify_names(block: Block, scope: AbstractSet[str]) -> None:
+    """Every name in an index expression is a bound of the program, a scalar of the call or the iterator of an
+    enclosing loop."""
     for op in block.ops:
         if not isinstance(op, LoopOperation):
             continue

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from xdsl.dialects.builtin import Float64Type, f32, i64
 from xdsl.ir import Attribute, Operation
 
-from tempo_ir.dialects import sdg
+from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import UI32
 from tempo_ir.dialects.tile.builder import Value
@@ -20,7 +20,7 @@ from tempo_ir.lowering.kernels.layout import row_major
 from tempo_ir.lowering.kernels.tiles import Coordinates, Tile, combine
 from tempo_ir.lowering.kernels.translator import Emitter, Translator
 
-SEED = Sym("call.seed")
+SEED = Sym(loop.CALL_SEED)
 """The seed of the call, a scalar that every host program has."""
 WEYL = 0x9E3779B9
 _PRECISION: Mapping[str, int] = MappingProxyType({"f16": 11, "bf16": 8, "f32": 24})
@@ -28,7 +28,7 @@ _PRECISION: Mapping[str, int] = MappingProxyType({"f16": 11, "bf16": 8, "f32": 2
 
 def start_of(dim: str) -> Expr:
     """The symbol of where a call starts in a dim: dims, and random numbers, count on from there."""
-    return Sym(f"call.start.{dim}")
+    return Sym(loop.call_start(dim))
 
 
 def emit_random(translator: Translator, op: Operation, at: Coordinates) -> Tile:
