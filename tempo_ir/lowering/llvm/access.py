@@ -10,6 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from tempo_ir.dialects.tile.attributes import element_of, is_unsigned
 from tempo_ir.dialects.tile.memory import AccessOp, GatherOp, IndexedAccessOp, LoadOp
+from tempo_ir.dialects.tile.shape import TransOp
 from tempo_ir.lowering.llvm import memory
 from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize, product
 from tempo_ir.lowering.llvm.evaluate import Evaluator, Point, overhang
@@ -223,6 +224,21 @@ def load(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> list
                 x = text.select(location.mask, x, text.constant(0, kind))
             registers.append(text.broadcast(x) if vector else x)
     return registers
+
+
+def prefetch(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> None:
+    """Ask for the memory of points of a loaded tile, perhaps transposed; nothing for another value."""
+    op = value.owner
+    if isinstance(op, TransOp):
+        prefetch(evaluator, op.value, [point[::-1] for point in points])
+    elif isinstance(op, LoadOp):
+        access = describe(evaluator, op)
+        for point in points:
+            offset = access.offset
+            for axis in access.axes:
+                position = axis.start if axis.tile_axis is None else axis.start + point[axis.tile_axis].position
+                offset = offset + product(evaluator.text, position, axis.stride)
+            memory.prefetch(access.buffer, offset)
 
 
 def _load_vector(text: Text, buffer: Buffer, location: Location, other: Register | None) -> Register:
