@@ -86,23 +86,38 @@ def call_host(
     The method's own exceptions pass through, with a note of op and point. Raises ExecutionError where it returns
     something else than is declared.
     """
-    name = "@{}::@{}".format(*callee)
+    results = host_results(host, callee, inputs, expected, op, point)
+    return [frozen(result.astype(dtype)) for result, (dtype, _) in zip(results, expected, strict=True)]
+
+
+def host_results(
+    host: Any,
+    callee: tuple[str, str],
+    inputs: Sequence[Array],
+    expected: Sequence[tuple[DType, tuple[int, ...]]],
+    op: Operation,
+    point: Mapping[str, int],
+) -> list[Array]:
+    """As `call_host`, but the arrays are the method's own, of dtypes that can be cast to the expected ones: for callers
+    that copy them at once."""
     function = getattr(host, callee[1], None)
     if function is None:
         raise ExecutionError("the host object @{} has no method {}".format(*callee), op, point)
     try:
-        returned = function(*(frozen(array) for array in inputs))
+        returned = function(*map(frozen, inputs))
     except Exception as error:
-        error.add_note(str(ExecutionError(f"raised by {name}", op, point)))
+        error.add_note(str(ExecutionError("raised by @{}::@{}".format(*callee), op, point)))
         raise
-    results = _as_results(returned, len(expected), name, op, point)
+    results = _as_results(returned, len(expected), "@{}::@{}".format(*callee), op, point)
     arrays: list[Array] = []
     for number, (result, (dtype, shape)) in enumerate(zip(results, expected, strict=True)):
         array = np.asarray(result)
-        if array.shape != shape or not np.can_cast(array.dtype, dtype, "same_kind"):
+        fits = array.shape == shape and (array.dtype == dtype or np.can_cast(array.dtype, dtype, "same_kind"))
+        if not fits:
             got = f"returned {array.dtype} of shape {array.shape} as result #{number}"
-            raise ExecutionError(f"{name} {got}, expected {dtype} of shape {shape}", op, point)
-        arrays.append(frozen(array.astype(dtype)))
+            message = "@{}::@{} {}, expected {} of shape {}".format(*callee, got, dtype, shape)
+            raise ExecutionError(message, op, point)
+        arrays.append(array)
     return arrays
 
 

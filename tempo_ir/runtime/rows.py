@@ -20,7 +20,7 @@ from tempo_ir.index.rules import terms
 from tempo_ir.lowering.kernels.layout import Array as Place
 from tempo_ir.lowering.kernels.layout import Axis, Layout, array_of
 from tempo_ir.reference import operations
-from tempo_ir.reference.calls import call_host, frozen
+from tempo_ir.reference.calls import host_results
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.reference.errors import ExecutionError
 
@@ -52,7 +52,10 @@ class _Linear:
         """The value."""
         if self.other is not None:
             return evaluate(self.other, symbols)
-        return self.constant + sum(factor * symbols[name] for name, factor in self.factors)
+        total = self.constant
+        for name, factor in self.factors:
+            total += factor * symbols[name]
+        return total
 
 
 class _Accessed:
@@ -62,6 +65,7 @@ class _Accessed:
         self.type = access.type
         self.dtype: DType = numpy_dtype(element(access.type))
         self._flat = flat
+        self._memory = flat.data
         self._axes = place.axes
         self._offset = _Linear.of(place.offset, bounds)
         self._wraps = any(axis.wrap is not None for axis in place.axes)
@@ -87,7 +91,7 @@ class _Accessed:
         offset = self._offset.at(symbols)
         if self._wraps:
             return self._flat[offset + self._positions(shape, symbols)]
-        return np.ndarray(shape, self._flat.dtype, self._flat.data, offset * self._flat.itemsize, strides)
+        return np.ndarray(shape, self.dtype, self._memory, offset * self.dtype.itemsize, strides)
 
     def write(self, value: Array, symbols: Symbols) -> None:
         """Write the elements."""
@@ -96,7 +100,7 @@ class _Accessed:
         if self._wraps:
             self._flat[self._offset.at(symbols) + self._positions(value.shape, symbols)] = value
             return
-        self.view(symbols)[...] = value
+        np.copyto(self.view(symbols), value, "same_kind")
 
     def _positions(self, shape: Sequence[int], symbols: Symbols) -> Array:
         """Where the elements of a window stand, counted from the first one's row 0."""
@@ -117,11 +121,12 @@ def _slots(axis: Axis, extent: int, symbols: Symbols) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _HostCall:
-    """What all calls of a host op have in common: object and method, what is read and written."""
+    """What all calls of a host op have in common: object and method, what is read and written, the point."""
 
     callee: tuple[str, str]
     reads: tuple[_Accessed, ...]
     writes: tuple[_Accessed, ...]
+    point: tuple[tuple[str, _Linear], ...]
 
 
 class Rows:
@@ -149,7 +154,9 @@ class Rows:
 
     def _host_call(self, op: loop.HostOp) -> _HostCall:
         reads, writes = (tuple(map(self._accessed, accesses)) for accesses in (op.reads, op.writes))
-        return _HostCall((op.method.root_reference.data, op.method.nested_references.data[0].data), reads, writes)
+        callee = op.method.root_reference.data, op.method.nested_references.data[0].data
+        point = tuple((name, _Linear.of(value, self.bounds)) for name, value in op.point)
+        return _HostCall(callee, reads, writes, point)
 
     def view(self, access: loop.BufferAccess, symbols: Symbols) -> Array:
         """The accessed elements where they lie; a window that wraps round a ring is a copy."""
@@ -177,9 +184,10 @@ class Rows:
     def run_host(self, op: loop.HostOp, host: object, symbols: Symbols) -> None:
         """A call of a method of a host object."""
         called = self._called(op)
-        inputs = [frozen(access.view(symbols)) for access in called.reads]
+        inputs = [access.view(symbols) for access in called.reads]
         expected = [(access.dtype, access.shape(symbols)) for access in called.writes]
-        results = call_host(host, called.callee, inputs, expected, op, point_of(op, symbols))
+        point = {name: place.at(symbols) for name, place in called.point}
+        results = host_results(host, called.callee, inputs, expected, op, point)
         for access, result in zip(called.writes, results, strict=True):
             access.write(result, symbols)
 
