@@ -89,15 +89,16 @@ def join_guards(block: Block) -> None:
         for op in members:
             op.detach()
             block.add_op(op)
-        for op in members[1:]:
-            first, later = members[0], op
+        first, *others = members
+        for later in others:
             assert isinstance(first, IfOp)
             assert isinstance(later, IfOp)
-            _absorb(first, later)
+            first = _absorb(first, later)
 
 
-def _absorb(guard: IfOp, later: IfOp) -> None:
-    """Move the branches of a guard behind those of an earlier one under the same condition."""
+def _absorb(guard: IfOp, later: IfOp) -> IfOp:
+    """Move the branches of a guard behind those of an earlier one under the same condition; gives the one that is
+    left."""
     for target, source in ((guard.then, later.then), (guard.otherwise, later.otherwise)):
         if source is None or target is None:
             continue
@@ -113,8 +114,10 @@ def _absorb(guard: IfOp, later: IfOp) -> None:
         block.insert_op_before(replacement, guard)
         guard.detach()
         guard.erase()
+        guard = replacement
     later.detach()
     later.erase()
+    return guard
 
 
 def form_kernels(block: Block) -> None:

@@ -1,0 +1,195 @@
+"""Cases 16 to 20: windows, rings, donation, and what is freed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from semantics_support import SIZES, Everywhere, normal, ramp
+
+import tempo_ir as tp
+from tempo_ir.dialects import loop
+
+
+def slots(run: Everywhere) -> list[str]:
+    """The storage of the temporaries of the compiled program, as their types print."""
+    (program,) = [op for op in run.cpu.levels.loop.ops if isinstance(op, loop.ProgramOp)]
+    return [str(op.buffer.type) for op in program.body.walk() if isinstance(op, loop.AllocOp)]
+
+
+def test_16_two_blocks_of_one_tensor() -> None:
+    def program():
+        t, T = tp.dim("t")
+        a = tp.input("a", tp.f32[()], over=t)
+        b = a * 1.0 + 0.0
+        tp.output("y", tp.stack([b[0:4].sum(), b[3:7].sum()]))
+
+    run = Everywhere(program)
+    for T in (7, 8, 9, 17):
+        run.gives({"y": [6, 18]}, a=ramp(T))
+    for T in (0, 3, 6):
+        for error in run.fails(ValueError, f"T >= 7, got T = {T}", a=ramp(T)):
+            assert "sdg.sum" in str(error)
+            assert "test_storage_and_memory.py" in str(error)
+
+
+@pytest.mark.parametrize("w", [1, 2, 3, 4, 5, 8])
+def test_17_a_window_of_a_recurrence(w: int) -> None:
+    def program():
+        t, T = tp.dim("t")
+        a = tp.input("a", tp.f32[3], over=t)
+        h = tp.tensor("h", tp.f32[3], over=t)
+        h[0] = a
+        h[t + 1] = 0.5 * h + a[t + 1]
+        past = h[tp.maximum(0, t - w + 1) : t + 1]
+        weights = tp.cast(tp.arange(0, past.shape[0]), tp.f32)
+        tp.output("sum", past.sum(0))
+        tp.output("ordered", tp.einsum("n,nd->d", weights, past))
+        tp.output("oldest", h[tp.maximum(0, t - w + 1)])
+
+    run = Everywhere(program)
+    for T in (*SIZES, 18):
+        a = normal(T, 3)
+        h = np.zeros((T, 3))
+        for t in range(T):
+            h[t] = a[t] + (0.5 * h[t - 1] if t else 0)
+        rows = [h[max(0, t - w + 1) : t + 1] for t in range(T)]
+        expected = {
+            "sum": [row.sum(0) for row in rows], "ordered": [np.arange(len(row)) @ row for row in rows],
+            "oldest": [row[0] for row in rows],
+        }  # fmt: skip
+        run.gives({name: np.reshape(value, (T, 3)) for name, value in expected.items()}, a=a)
+
+
+@pytest.mark.parametrize("w", [2, 3, 4, 8])
+def test_17_a_window_keeps_exactly_its_slots(w: int) -> None:
+    def program():
+        t, T = tp.dim("t")
+        a = tp.input("a", tp.f32[3], over=t)
+        p = tp.input("p", tp.f32[3], over=t)
+        o, k = tp.tensor("o", tp.f32[3], over=t), tp.tensor("k", tp.f32[3], over=t)
+        o[0], o[t + 1] = 1.0, k + a
+        k[...] = tp.sin(o)
+        past = k[tp.maximum(0, t - w + 1) : t + 1]
+        tp.output("y", tp.einsum("n,nd->d", tp.softmax(tp.einsum("d,nd->n", p, past)), past))
+
+    run = Everywhere(program)
+    for T in (*SIZES, 18):
+        a, p = normal(T, 3), normal(T, 3, seed=1)
+        o, k, expected = np.ones(3), np.zeros((T, 3)), np.zeros((T, 3))
+        for t in range(T):
+            k[t] = np.sin(o)
+            o = k[t] + a[t]
+            past = k[max(0, t - w + 1) : t + 1]
+            e = np.exp(past @ p[t])
+            expected[t] = e / e.sum() @ past
+        run.gives({"y": expected}, a=a, p=p)
+    assert [text for text in slots(run) if "ring" in text] == [f"!loop.buffer<(t: ring {w}) 3xf32>"]
+
+
+@pytest.mark.parametrize("w", [1, 2, 3, 7])
+def test_18_a_ring_written_at_t_and_read_at_t_minus_w(w: int) -> None:
+    def program():
+        t, T = tp.dim("t")
+        a = tp.input("a", tp.f32[2], over=t)
+        h = tp.tensor("h", tp.f32[2], over=t)
+        h[t < w] = a
+        h[...] = h[t - w] * 0.5 + a
+        g = tp.sin(h)
+        tp.output("y", tp.where(t < w, g, g - g[tp.maximum(t - w, 0)]))
+
+    run = Everywhere(program)
+    for T in SIZES:
+        a = normal(T, 2)
+        h = a.copy()
+        for t in range(w, T):
+            h[t] = 0.5 * h[t - w] + a[t]
+        g = np.sin(h)
+        expected = g.copy()
+        expected[w:] -= g[: max(T - w, 0)]
+        run.gives({"y": expected}, a=a)
+
+
+def test_19_the_same_executable_at_rising_and_falling_sizes() -> None:
+    def program():
+        t, T = tp.dim("t")
+        a = tp.input("a", tp.f64[()], over=t)
+        h = tp.tensor("h", tp.f64[()], over=t)
+        h[0] = a
+        h[t + 1] = 0.9 * h + a[t + 1] ** 2
+        tp.output("y", h[t:T].sum() - h[tp.maximum(t - 2, 0) : t + 1].sum())
+
+    run = Everywhere(program)
+    for T in (1000, 3, 0, 17, 1, 999, 2):
+        a = normal(T, dtype=np.float64)
+        h = np.zeros(T)
+        for t in range(T):
+            h[t] = a[t] ** 2 + 0.9 * h[t - 1] if t else a[t]
+        expected = [h[t:].sum() - h[max(t - 2, 0) : t + 1].sum() for t in range(T)]
+        if T < 100:
+            run.gives({"y": expected}, a=a)
+        np.testing.assert_allclose(run.cpu(a=a)["y"], expected, rtol=1e-9, atol=1e-9)
+
+
+def carried():
+    i, I = tp.dim("i")
+    x = tp.input("x", tp.f32[4], over=i)
+    w = tp.state("w", tp.f32[4], init=1.0, steps=i)
+    v = tp.state("v", tp.f32[4], init=0.0, steps=i)
+    v.next = 0.5 * v + x
+    w.next = w - v.next * w[..., 0]
+    tp.output("w_before", w)
+    tp.output("v_first", v[0])
+    tp.output("swing", w.next - w)
+
+
+def expected_carried(x: np.ndarray, w: np.ndarray, v: np.ndarray):
+    before, swing = [], []
+    for row in x:
+        before.append(w)
+        v = 0.5 * v + row
+        swing.append(-v * w[0])
+        w = w + swing[-1]
+    return np.reshape(before, x.shape), np.reshape(swing, x.shape), w, v
+
+
+@pytest.mark.parametrize("donate", [False, True])
+def test_19_donated_states(donate: bool) -> None:
+    run = Everywhere(carried)
+    for I in SIZES[1:]:
+        x = normal(I, 4) * 0.1
+        state = {"w": np.full(4, 1.5, np.float32), "v": np.full(4, 0.25, np.float32)}
+        kept = {name: array.copy() for name, array in state.items()}
+        before, swing, w, v = expected_carried(x, state["w"].astype(np.float64), state["v"].astype(np.float64))
+        for executable in (run.cpu, *run.others.values()):
+            given = {name: array.copy() for name, array in kept.items()}
+            out = executable(x=x, state=given, donate=donate)
+            np.testing.assert_allclose(out["w_before"], before, rtol=1e-5)
+            np.testing.assert_allclose(out["swing"], swing, rtol=1e-5)
+            np.testing.assert_allclose(out["v_first"], kept["v"])
+            np.testing.assert_allclose(out.state["w"], w, rtol=1e-5)
+            np.testing.assert_allclose(out.state["v"], v, rtol=1e-5)
+            if not donate:
+                np.testing.assert_array_equal(given["w"], kept["w"])
+
+
+def test_20_a_state_that_is_read_after_its_update() -> None:
+    def program():
+        (i, I), (t, T) = tp.dims("i", "t")
+        x = tp.input("x", tp.f32[()], over=(i, t))
+        w = tp.state("w", tp.f32[()], init=2.0, steps=i)
+        w.next = w + (x * w)[i, 0:T].sum()
+        tp.output("y", x + w)  # the value before, at every t, while the update of the same step is known
+        tp.output("z", x * w.next)
+        tp.output("first", w[0])
+
+    run = Everywhere(program)
+    for I, T in [(1, 1), (2, 3), (3, 0), (5, 7)]:
+        x = 0.1 * normal(I, T)
+        w, y, z = 2.0, np.zeros((I, T)), np.zeros((I, T))
+        for i in range(I):
+            y[i] = x[i] + w
+            w = w + (x[i].astype(np.float64) * w).sum()
+            z[i] = x[i] * w
+        run.gives({"y": y, "z": z, "first": 2.0}, x=x)
+        np.testing.assert_allclose(run.cpu(x=x, donate=True).state["w"], w, rtol=1e-5)
+        np.testing.assert_allclose(run.cpu(x=x, donate=True)["y"], y, rtol=1e-5)
