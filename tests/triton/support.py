@@ -13,7 +13,7 @@ from tempo_ir.lowering.triton.printer import Style, print_kernel
 from tempo_ir.reference.tile import run_kernel
 
 Array = np.ndarray[Any, Any]
-CHECKED = Style(wide_dots=True, checked=True)
+CHECKED = Style(checked=True)
 
 
 def assert_same(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -197,3 +198,37 @@ print(outputs["window"][:, 0].tolist())
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[1.0, 2.5, 4.25]\n"
     assert "walk({" in (tmp_path / "walked" / "README.md").read_text()
+
+
+@tp.program
+def ordered():
+    t, T = tp.dim("t")
+    x = tp.input("x", tp.f32[3, 5], over=t)
+    tp.output("sorted", tp.sort(x, axis=1, descending=True))
+    tp.output("order", tp.argsort(x, axis=0))
+
+
+def test_sorts_are_torchs():
+    x = np.random.default_rng(0).integers(0, 3, (2, 3, 5)).astype(np.float32)
+    x[0, 1, 2] = np.nan
+    got = run_interpreted(lowered(ordered()), {"x": x}, {"T": 2})
+    expected = tp.compile(ordered(), "reference")(x=x)
+    np.testing.assert_array_equal(got["sorted"], expected["sorted"])
+    np.testing.assert_array_equal(got["order"], expected["order"])
+
+
+@tp.program
+def scattered():
+    t, T = tp.dim("t")
+    ids = tp.input("ids", tp.i64[4], over=t)
+    table = tp.parameter("table", tp.bf16[6, 3])
+    loss = tp.sum(tp.take(table, ids).cast(tp.f32) ** 2)
+    tp.output("gradient", tp.grad(loss, table))
+
+
+def test_sums_scattered_in_16_bits_are_rounded_once():
+    ids = np.random.default_rng(0).integers(0, 6, (3, 4))
+    table = np.random.default_rng(1).standard_normal((6, 3)).astype(ml_dtypes.bfloat16)
+    got = run_interpreted(lowered(scattered()), {"ids": ids, "table": table}, {"T": 3})["gradient"]
+    expected = tp.compile(scattered(), "reference")(ids=ids, state={"table": table})["gradient"]
+    np.testing.assert_array_equal(got.astype(np.float32), expected.astype(np.float32))

@@ -1,8 +1,6 @@
 // RUN: not tempo-opt %s -p 'loop-lower-kernels{target=abacus}' 2>&1 | filecheck %s --check-prefix=TARGET
-// RUN: not tempo-opt %s -p 'loop-lower-kernels{target=sm_90}' 2>&1 | filecheck %s --check-prefix=SORT
 
 // TARGET: unknown target 'abacus'; use one of cpu, gfx942, sm_80, sm_90, triton-interpret
-// SORT: sdg.sort has no tile form: it runs on cpu and triton-interpret only, not on 'sm_90'
 loop.program @p {
   %x = loop.input "x" : !loop.buffer<3xf32>
   %y = loop.output "y" : !loop.buffer<3xf32>

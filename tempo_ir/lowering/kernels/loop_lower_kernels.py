@@ -14,9 +14,9 @@ loop.launch @add(%x, %h)[16 * t, 16 * t - 16]
 tile.kernel @add(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %n0: index, %n1: index) grid [] { ... }
 ```
 The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves
-open. Equal kernels (of equal layers, of one leaf at several indices) are one. A leaf without a tile form, such as a
-sort, stays as it is where the target can call the host (cpu), and is refused elsewhere. Where a kernel may fail, a
-loop.check follows the launch.
+open. Equal kernels (of equal layers, of one leaf at several indices) are one. A leaf without a tile form stays as it is
+where the target can call the host (cpu), or where a library has it (a sort); elsewhere it is refused. Where a kernel
+may fail, a loop.check follows the launch.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from tempo_ir.dialects.loop import (
 from tempo_ir.dialects.types import tensor
 from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout
+from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
 from tempo_ir.lowering.kernels.orders import order_axes
 from tempo_ir.lowering.kernels.translation import (
@@ -53,9 +54,6 @@ from tempo_ir.lowering.kernels.translation import (
     translate,
 )
 from tempo_ir.lowering.kernels.translator import Unsupported
-
-CALLS_HOST = ("cpu", "triton-interpret")
-"""Targets where a leaf without a tile form is left to numpy."""
 
 
 @dataclass(frozen=True)
@@ -119,10 +117,9 @@ class _Lowering:
         try:
             translation = translate(leaf, self._name(leaf), self.program.space, self.layouts, TARGETS[self.target])
         except Unsupported as unsupported:
-            if self.target in CALLS_HOST:
+            if self.target == "cpu" or library_op(leaf) is not None:
                 return None
-            listed = " and ".join(CALLS_HOST)
-            raise PassFailedException(f"{unsupported}: it runs on {listed} only, not on '{self.target}'") from None
+            raise PassFailedException(f"{unsupported}: it runs on cpu only, not on '{self.target}'") from None
         known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
         self.names.add(known.kernel.sym_name.data)
         return replace(translation, kernel=known.kernel)

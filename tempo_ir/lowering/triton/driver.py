@@ -26,12 +26,13 @@ from tempo_ir.dialects.types import Extent, dtype_name, shape_of
 from tempo_ir.index import Expr, free_symbols
 from tempo_ir.lowering.kernels.draws import SEED, start_of
 from tempo_ir.lowering.kernels.layout import Layout, array_of
+from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.triton.expressions import Number, number_text, triton_type
 from tempo_ir.lowering.triton.python_text import condition_text, expression_text, extent_text, tuple_text
 from tempo_ir.lowering.triton.values import identifier_of
 from tempo_ir.lowering.triton.writer import Lines, Names, identifier
 
-SUPPORT = ("Rows", "call_host", "check", "make_host")
+SUPPORT = ("Rows", "argsort", "call_host", "check", "make_host", "scatter_add", "sort")
 LOCALS = ("arrays", "device", "hosts", "seed", "start", "torch")
 
 
@@ -124,8 +125,8 @@ class _Driver:
         named = [op for op in self.program.body.block.ops if isinstance(op, loop.InputOp | loop.ParameterOp)]
         where = f'arrays["{named[0].key.data}"].device' if named else "torch.get_default_device()"
         self.lines.add(f"device = {where}")
-        expressions = [scalar for op in self.program.walk() if isinstance(op, loop.LaunchOp) for scalar in op.scalars]
-        used = frozenset[str]().union(*map(free_symbols, expressions))
+        operations = [op for op in self.program.walk() if isinstance(op, loop.LoopOperation)]
+        used = {symbol for op in operations for _, symbols in op.symbol_uses() for symbol in symbols}
         for symbol, name in self.starts.items():
             if symbol in used:
                 self.lines.add(f'{self.symbols[symbol]} = (start or {{}}).get("{name}", 0)')
@@ -224,6 +225,8 @@ class _Driver:
                 self.host(op)
             case loop.ComputeOp() if (literal := _literal(op)) is not None:
                 self.literal(op, literal)
+            case loop.ComputeOp() if (inner := library_op(op)) is not None:
+                self.library(op, inner)
             case loop.FreeOp():
                 pass
             case _:
@@ -305,6 +308,22 @@ class _Driver:
         shape = tuple_text([self.extent(extent) for extent in shape_of(op.writes[0].type)])
         self.lines.lines[-1] += f".view({shape})"
         self.lines.add(")")
+
+    def library(self, op: loop.ComputeOp, inner: Operation) -> None:
+        """What torch computes."""
+        reads = [f"{self.rows(access)}.read()" for access in op.reads]
+        match inner:
+            case sdg.OrderOp():
+                name = inner.name.removeprefix("sdg.")
+                call = f"{self.support(name)}({reads[0]}, {inner.axis}, {inner.descending})"
+            case sdg.ScatterAddOp():
+                shape = tuple_text([self.extent(extent) for extent in shape_of(op.writes[0].type)])
+                where = f"{_string(op_text(inner))}, {self.point(op.point)}"
+                arguments = f"{', '.join(reads)}, {inner.axis}, {shape}, {where}"
+                call = f"{self.support('scatter_add')}({arguments})"
+            case _:
+                raise AssertionError(f"{inner.name} is no op of torch's")
+        self.lines.add(f"{self.rows(op.writes[0])}.write({call})")
 
 
 def _literal(op: loop.ComputeOp) -> DenseIntOrFPElementsAttr | None:

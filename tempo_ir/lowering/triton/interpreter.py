@@ -24,15 +24,12 @@ from xdsl.dialects.builtin import ModuleOp
 from tempo_ir.dialects import loop
 from tempo_ir.lowering.triton.driver import program_name
 from tempo_ir.lowering.triton.package import write_package
-from tempo_ir.lowering.triton.printer import Style
 from tempo_ir.lowering.triton.writer import identifier
 from tempo_ir.reference.errors import ExecutionError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 HostFactories = Mapping[str, Callable[[], Any]]
 PROGRAM = Path(__file__).with_name("interpreter_process.py")
-INTERPRETED = Style(wide_dots=True)
-"""How kernels are printed for the interpreter: its bf16 arithmetic is wrong."""
 
 
 class InterpreterError(RuntimeError):
@@ -163,7 +160,7 @@ class InterpretedProgram:
     def __init__(self, module: ModuleOp):
         (self.program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
         self._directory = tempfile.TemporaryDirectory(prefix="tempo_ir_")
-        write_package(module, Path(self._directory.name), INTERPRETED)
+        write_package(module, Path(self._directory.name))
 
     def run(
         self,

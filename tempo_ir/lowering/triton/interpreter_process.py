@@ -21,6 +21,8 @@ os.environ["TRITON_INTERPRET"] = "1"
 import ml_dtypes
 import numpy as np
 import torch
+import triton.language as tl
+from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
 
 class HostRaised(Exception):
@@ -44,6 +46,24 @@ class Host:
 
     def __getattr__(self, method):
         return lambda *arrays: self.ask("call", self.name, method, arrays)
+
+
+def mend_bfloat16():
+    """Triton's interpreter truncates where GPUs round, and multiplies the bits of bf16 as integers."""
+    builder, cast, dot = InterpreterBuilder, InterpreterBuilder.cast_impl, InterpreterBuilder.create_dot
+
+    def rounded(self, source, kind):
+        if source.dtype.scalar == tl.float32 and kind.scalar == tl.bfloat16:
+            return TensorHandle(source.data.astype(ml_dtypes.bfloat16).view(np.uint16), tl.bfloat16)
+        return cast(self, source, kind)
+
+    def widened(self, a, b, *others):
+        if a.dtype.scalar == tl.bfloat16:
+            a, b = (TensorHandle(x.data.view(ml_dtypes.bfloat16).astype(np.float32), tl.float32) for x in (a, b))
+        return dot(self, a, b, *others)
+
+    builder.cast_impl = rounded  # pyright: ignore[reportAttributeAccessIssue]
+    builder.create_dot = widened  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def tensor_of(array):
@@ -112,4 +132,5 @@ def serve(connection):
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore", category=RuntimeWarning)  # numpy's, of infinities and NaN that kernels may meet
+    mend_bfloat16()
     serve(Connection(int(sys.argv[1])))

@@ -59,6 +59,28 @@ class Rows:
             self.read().copy_(values)
 
 
+def sort(x, axis, descending):
+    """The elements in order along an axis; NaN counts as greatest."""
+    return torch.sort(x, dim=axis, descending=descending, stable=True).values
+
+
+def argsort(x, axis, descending):
+    """The positions that put the elements in order along an axis."""
+    return torch.sort(x, dim=axis, descending=descending, stable=True).indices
+
+
+def scatter_add(ids, updates, axis, shape, where, point):
+    """Zeros to which each update is added at its id; numbers of 16 bits are added in 32."""
+    rows = shape[axis]
+    if ids.numel() and (int(ids.min()) < 0 or int(ids.max()) >= rows):
+        raise ProgramError(f"an id is outside of the {rows} rows, 0 to {rows - 1}, in {where}", point)
+    narrow = updates.dtype in (torch.float16, torch.bfloat16)
+    total = torch.zeros(shape, dtype=torch.float32 if narrow else updates.dtype, device=updates.device)
+    inner = torch.movedim(updates, tuple(range(axis, axis + ids.dim())), tuple(range(ids.dim())))
+    torch.movedim(total, axis, 0).index_put_((ids,), inner.to(total.dtype), accumulate=True)
+    return total
+
+
 def as_array(tensor):
     """A tensor as a numpy array that nobody may write into."""
     plain = tensor.detach().cpu().contiguous()

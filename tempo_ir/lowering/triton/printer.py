@@ -65,13 +65,11 @@ COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
 class Style:
     """How kernels are printed.
 
-    `precision` is the `input_precision` of f32 dots, "ieee" or "tf32". `wide_dots` computes dots of f16 and bf16 in
-    f32, for Triton's interpreter, whose bf16 arithmetic is wrong. `checked` asserts the element type of every value,
-    for tests.
+    `precision` is the `input_precision` of f32 dots, "ieee" or "tf32". `checked` asserts the element type of every
+    value, for tests.
     """
 
     precision: str = "ieee"
-    wide_dots: bool = False
     checked: bool = False
 
 
@@ -350,7 +348,7 @@ class _KernelPrinter:
         if not (large and k >= SMALLEST_DOT and is_float(element)):
             product = f"tl.sum({lhs}[:, :, None] * {rhs}[None, :, :], axis=1{_own_type(op)})"
             return product if _is_zero(op.accumulator) else f"{total} + {product}"
-        if is_narrow_float(element) and not self.style.wide_dots:
+        if is_narrow_float(element):
             lhs, rhs = (self.values.cast(value, triton_type(element)) for value in (op.lhs, op.rhs))
         return f'tl.dot({lhs}, {rhs}, {total}, input_precision="{self.style.precision}")'
 
