@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, i1, i64
@@ -24,7 +24,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, Pure, RecursiveMemoryEffect, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from tempo_ir.dialects.tile.attributes import DYNAMIC, INDEX, IntegersAttr, PointerType, TileType, ViewType
+from tempo_ir.dialects.tile.attributes import DYNAMIC, INDEX, IntegersAttr, TileType, ViewType
 
 
 @irdl_op_definition
@@ -293,13 +293,3 @@ class IfOp(IRDLOperation):
 
 STRUCTURE = (KernelOp, ProgramIdOp, ForOp, IfOp, YieldOp)
 """Every op of this file."""
-
-
-def kernel_arguments(kernel: KernelOp) -> Mapping[str, Attribute]:
-    """The kernel's arguments by name (`arg0`, ... where they have none), in order."""
-    return {argument.name_hint or f"arg{i}": argument.type for i, argument in enumerate(kernel.body.block.args)}
-
-
-def is_pointer(type_: Attribute) -> bool:
-    """Is it a `!tile.ptr`?"""
-    return isinstance(type_, PointerType)

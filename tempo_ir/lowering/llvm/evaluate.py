@@ -126,11 +126,6 @@ def has_lane(point: Point) -> bool:
     return any(at.lane for at in point)
 
 
-def lane_axis(point: Point) -> int | None:
-    """The axis of the lanes."""
-    return next((axis for axis, at in enumerate(point) if at.lane), None)
-
-
 def overhang(at: At, extent: int, lanes: int) -> int | None:
     """How many lanes are inside the extent, where not all are; only the last block of an axis can reach past it."""
     if not at.lane or not at.position.is_constant or at.position.constant + lanes <= extent:
