@@ -88,10 +88,10 @@ def same(actual: Any, expected: Any, what: str, exact: bool = False) -> None:
     """Equal arrays; floats to rounding, unless `exact`; NaN equals NaN."""
     expected = np.asarray(expected)
     assert actual.shape == expected.shape, (what, actual.shape, expected.shape)
-    if exact or actual.dtype.kind in "biu":
+    if actual.dtype.kind in "biu":
         np.testing.assert_array_equal(actual, expected, err_msg=what)
         return
-    tolerance = TOLERANCE[actual.dtype.itemsize]
+    tolerance = 0 if exact else TOLERANCE[actual.dtype.itemsize]
     wide = [array.astype(np.float64) for array in (actual, expected)]
     np.testing.assert_allclose(*wide, rtol=tolerance, atol=tolerance, err_msg=what)
 

@@ -69,7 +69,11 @@ def test_09_recurrences() -> None:
     while len(numbers) < 40:
         numbers.append(numbers[-1] + numbers[-2])
     for T in SIZES[1:]:
-        expected = {"x": [2**t - 1 for t in range(T)], "fibonacci": numbers[:T], "last": [2 ** (T - 1) - 1, numbers[T - 1]]}
+        expected = {
+            "x": [2**t - 1 for t in range(T)],
+            "fibonacci": numbers[:T],
+            "last": [2 ** (T - 1) - 1, numbers[T - 1]],
+        }
         run.gives(expected, T=T)
     run.fails((tp.ProgramError, ValueError), "T >= 1", T=0)
 

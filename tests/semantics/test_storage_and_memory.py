@@ -24,6 +24,7 @@ def test_16_two_blocks_of_one_tensor() -> None:
         tp.output("y", tp.stack([b[0:4].sum(), b[3:7].sum()]))
 
     run = Everywhere(program)
+    assert str(run.program).startswith("sdg.program @program dims(t: T) where T >= 7")
     for T in (7, 8, 9, 17):
         run.gives({"y": [6, 18]}, a=ramp(T))
     for T in (0, 3, 6):
