@@ -603,7 +603,7 @@ POINTWISE = frozenset(
     f"sdg.{name}"
     for name in (
         "neg abs sign exp log sqrt rsqrt tanh sigmoid erf sin cos floor ceil round not cast stop_gradient select "
-        "add sub mul div pow floordiv mod min max and or xor lt le gt ge eq ne"
+        "add sub mul div pow floordiv mod minimum maximum and or xor lt le gt ge eq ne"
     ).split()
 )
 """Ops whose result at an element depends on that element of the operands only, where shapes are equal."""
