@@ -18,7 +18,7 @@ from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import ReduceKind
 from tempo_ir.dialects.tile.builder import Value
 from tempo_ir.dialects.types import Extent
-from tempo_ir.lowering.kernels.reductions import accumulator, fold, lanes_and_axes
+from tempo_ir.lowering.kernels.reductions import SHORT_REDUCTION, accumulator, fold, lanes_and_axes
 from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine
 from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Refine, Translator
 
@@ -112,12 +112,13 @@ def _dot(translator: Translator, contraction: Contraction, at: Coordinates) -> T
 def _contracted(
     translator: Translator, contraction: Contraction, shared: Sequence[int], letters: Mapping[int, str]
 ) -> int | None:
-    """The summed letter that the dots run along: the greatest, the last one of these."""
+    """The summed letter that the dots run along: the greatest, the last one of these, an open one only before short
+    ones."""
     free = [n for n in shared if AxisKey(contraction.op, n) not in translator.decisions.points]
 
     def weight(number: int) -> tuple[int, int]:
         extent = contraction.summed[letters[number]]
-        return (extent if isinstance(extent, int) else 1 << 40), number
+        return (extent if isinstance(extent, int) else SHORT_REDUCTION), number
 
     return max(free, key=weight, default=None)
 

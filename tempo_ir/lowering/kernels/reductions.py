@@ -45,6 +45,10 @@ _COMBINE: Mapping[ReduceKind, type[ew.BinaryOp]] = MappingProxyType(
 )
 
 
+SHORT_REDUCTION = 24
+"""Elements of an axis below which an open axis makes the better lane."""
+
+
 def identity(kind: ReduceKind, element: Attribute) -> float:
     """What leaves every element as it is when combined with it."""
     if kind in (ReduceKind.SUM, ReduceKind.OR):
@@ -91,7 +95,7 @@ def lanes_and_axes(
 
 
 def _weight(extent: Extent) -> int:
-    return extent if isinstance(extent, int) else 1 << 40
+    return extent if isinstance(extent, int) else SHORT_REDUCTION
 
 
 def inserted(at: Coordinates, places: Mapping[int, Coordinate]) -> Coordinates:

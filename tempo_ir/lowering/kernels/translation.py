@@ -15,9 +15,10 @@ from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import element
 from tempo_ir.index import Expr, Space, Sym
 from tempo_ir.lowering.kernels.blocks import Blocks
+from tempo_ir.lowering.kernels.collapse import Body, collapsed
 from tempo_ir.lowering.kernels.draws import start_of
 from tempo_ir.lowering.kernels.emitters import EMITTERS
-from tempo_ir.lowering.kernels.layout import Layout, array_of
+from tempo_ir.lowering.kernels.layout import Array, Layout, array_of
 from tempo_ir.lowering.kernels.nests import GridAxis, Sink, write_all
 from tempo_ir.lowering.kernels.scans import write_scan, write_scatter_add
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder
@@ -95,9 +96,13 @@ def translate(
 ) -> Translation:
     """The kernel of a leaf. Raises Unsupported where an op of it has no tile form."""
     decisions = Decisions()
+    reads, writes = (
+        [array_of(access, layouts[access.buffer]) for access in accesses] for accesses in (leaf.reads, leaf.writes)
+    )
+    body = collapsed(leaf, reads, writes)
     while True:
         try:
-            return _Attempt(leaf, name, space, layouts, blocks, decisions).build()
+            return _Attempt(leaf, body, name, space, blocks, decisions).build()
         except Refine as refine:
             decisions.learn(refine)
 
@@ -108,24 +113,25 @@ class _Attempt:
     def __init__(
         self,
         leaf: BodyOperation,
+        body: Body,
         name: str,
         space: Space,
-        layouts: Mapping[SSAValue, Layout],
         blocks: Blocks,
         decisions: Decisions,
     ):
         self.leaf = leaf
+        self.body = body
         buffers = leaf_buffers(leaf)
         names = pointer_names(buffers)
         pointers = {names[buffer]: PointerType(_element(buffer)) for buffer in buffers}
-        checked = any(map(may_fail, leaf.body.block.ops))
+        checked = any(map(may_fail, body.block.ops))
         if checked:
             pointers[STATUS] = PointerType(i32)
         self.builder = ScopedBuilder(name, pointers, [])
-        self.layouts = layouts
         self.names = names
         sources: dict[SSAValue, Source] = {
-            argument: self.source(access) for argument, access in zip(leaf.body.block.args, leaf.reads, strict=True)
+            argument: self.source(access, array)
+            for argument, access, array in zip(body.block.args, leaf.reads, body.reads, strict=True)
         }
         self.translator = Translator(
             self.builder,
@@ -142,15 +148,15 @@ class _Attempt:
             self.builder[STATUS] if checked else None,
         )
 
-    def source(self, access: BufferAccess) -> Source:
+    def source(self, access: BufferAccess, array: Array) -> Source:
         """The memory of an access."""
-        pointer = self.builder[self.names[access.buffer]]
-        return Source(pointer, _element(access.buffer), array_of(access, self.layouts[access.buffer]))
+        return Source(self.builder[self.names[access.buffer]], _element(access.buffer), array)
 
     def build(self) -> Translation:
         """The kernel: every yielded value written where it goes."""
         sinks = [
-            Sink(value, self.source(access)) for value, access in zip(self.leaf.yielded, self.leaf.writes, strict=True)
+            Sink(value, self.source(access, array))
+            for value, access, array in zip(self.body.yielded, self.leaf.writes, self.body.writes, strict=True)
         ]
         grid = self._write(sinks)
         self.builder.set_grid([axis.extent if isinstance(axis.extent, int) else None for axis in grid])
