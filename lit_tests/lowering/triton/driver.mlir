@@ -13,7 +13,7 @@
 // CHECK:           p = x * ring
 // CHECK-NEXT:      s = p + x
 // CHECK-NEXT:      tl.debug_barrier()
-// CHECK-NEXT:      tl.store(ring_ptr + (n3 + start) + range_64, s, mask=(start + range_64 < n0))
+// CHECK-NEXT:      tl.store(ring_ptr + (n3 + start) + range_64, s, mask=inside)
 // CHECK:       # ---- driver.py
 // CHECK-NEXT:  """The program @walk: its loops, over Triton kernels."""
 // CHECK:       import torch

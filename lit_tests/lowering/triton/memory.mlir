@@ -7,8 +7,10 @@
 // CHECK:           program = tl.program_id(0).to(tl.int64)
 // CHECK-NEXT:      start = program * 16
 // CHECK-NEXT:      inside = tl.load(x_ptr + start * 32 + range_16[:, None] * 32 + range_32[None, :])
-// CHECK-NEXT:      partly = tl.load(x_ptr + start * 32 + range_16[:, None] * 32 + range_32[None, :], mask=(start + range_16[:, None] < n), other=-1.0)
-// CHECK-NEXT:      around = tl.load(x_ptr + n * 32 + range_16[:, None] * 32 + range_32[None, :], mask=(n + range_16[:, None] >= 0) & (n + range_16[:, None] < 64), other=0)
+// CHECK-NEXT:      inside_2 = start + range_16[:, None] < n
+// CHECK-NEXT:      partly = tl.load(x_ptr + start * 32 + range_16[:, None] * 32 + range_32[None, :], mask=inside_2, other=-1.0)
+// CHECK-NEXT:      inside_3 = (n + range_16[:, None] >= 0) & (n + range_16[:, None] < 64)
+// CHECK-NEXT:      around = tl.load(x_ptr + n * 32 + range_16[:, None] * 32 + range_32[None, :], mask=inside_3, other=0)
 // CHECK-NEXT:      point = tl.load(x_ptr + (n * 32 + 3))
 tile.kernel @masks(%x: !tile.ptr<f32>, %n: index) grid [4] {
   %z = tile.const 0 : index -> index
@@ -28,11 +30,15 @@ tile.kernel @masks(%x: !tile.ptr<f32>, %n: index) grid [4] {
 
 // CHECK-LABEL: def rows(
 // CHECK:           ids = tl.load(ids_ptr + range_8)
-// CHECK-NEXT:      x = tl.load(x_ptr + ids.to(tl.int64)[:, None] * 32 + range_32[None, :], mask=(ids.to(tl.int64)[:, None] >= 0) & (ids.to(tl.int64)[:, None] < 100), other=0)
+// CHECK-NEXT:      places = ids.to(tl.int64)
+// CHECK-NEXT:      inside = (places[:, None] >= 0) & (places[:, None] < 100)
+// CHECK-NEXT:      x = tl.load(x_ptr + places[:, None] * 32 + range_32[None, :], mask=inside, other=0)
 // CHECK-NEXT:      tl.debug_barrier()
-// CHECK-NEXT:      tl.store(x_ptr + ids.to(tl.int64)[:, None] * 32 + range_32[None, :], x, mask={{.*}} & last_of_equals(ids, range_8)[:, None])
+// CHECK-NEXT:      last = last_of_equals(ids, range_8)
+// CHECK-NEXT:      inside_2 = (places[:, None] >= 0) & (places[:, None] < 100) & last[:, None]
+// CHECK-NEXT:      tl.store(x_ptr + places[:, None] * 32 + range_32[None, :], x, mask=inside_2)
 // CHECK-NEXT:      tl.debug_barrier()
-// CHECK-NEXT:      tl.atomic_add(x_ptr + ids.to(tl.int64)[:, None] * 32 + range_32[None, :], x, mask={{[^&]* & [^&]*}})
+// CHECK-NEXT:      tl.atomic_add(x_ptr + places[:, None] * 32 + range_32[None, :], x, mask=inside)
 tile.kernel @rows(%x: !tile.ptr<f32>, %ids: !tile.ptr<i32>) grid [] {
   %z = tile.const 0 : index -> index
   %v = tile.view %x [] : !tile.ptr<f32> -> !tile.view<100x32xf32, [32, 1]>

@@ -5,16 +5,18 @@
 // CHECK:       # ---- scale.py
 // CHECK-NEXT:  import triton
 // CHECK-NEXT:  import triton.language as tl
-// CHECK:       # grid (?)
+// CHECK:       # ops.mlir:{{.*}}
+// CHECK-NEXT:  # grid (?)
 // CHECK-NEXT:  @triton.jit(do_not_specialize=["n"])
 // CHECK-NEXT:  def scale(x_ptr, out_ptr, n: "i64"):
 // CHECK-NEXT:      range_64 = tl.arange(0, 64)
 // CHECK-NEXT:      program = tl.program_id(0).to(tl.int64)
 // CHECK-NEXT:      start = program * 64
-// CHECK-NEXT:      x = tl.load(x_ptr + start + range_64, mask=(start + range_64 < n), other=0).to(tl.float32)
+// CHECK-NEXT:      inside = start + range_64 < n
+// CHECK-NEXT:      x = tl.load(x_ptr + start + range_64, mask=inside, other=0).to(tl.float32)
 // CHECK-NEXT:      doubled = x * 2.0
 // CHECK-NEXT:      out = tanh(doubled)
-// CHECK-NEXT:      tl.store(out_ptr + start + range_64, out.to(tl.bfloat16), mask=(start + range_64 < n))
+// CHECK-NEXT:      tl.store(out_ptr + start + range_64, out.to(tl.bfloat16), mask=inside)
 // CHECK:       @triton.jit
 // CHECK-NEXT:  def tanh(x):
 tile.kernel @scale(%x: !tile.ptr<bf16>, %out: !tile.ptr<bf16>, %n: index) grid [?] {

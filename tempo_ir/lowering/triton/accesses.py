@@ -1,6 +1,7 @@
 """Reads and writes of memory: the pointers of a block and its mask.
 
-    x_ptr + (n0 + program * 1024) + range_16[:, None] * 64 + range_64[None, :]
+    inside = n0 + range_16[:, None] < rows
+    x = tl.load(x_ptr + (n0 + program * 1024) + range_16[:, None] * 64 + range_64[None, :], mask=inside, other=0)
 
 Scalar offsets come first, summed once; then a term per axis of the tile. Masks are left out where the block surely lies
 inside the view. Offsets are summed in 64 bits where they may leave 32.
@@ -78,9 +79,12 @@ def pointer_and_mask(values: Values, op: memory.AccessOp) -> tuple[str, str | No
             masks += _bounds(values, place, index, size, positions)
     if isinstance(op, memory.ScatterOp):
         last = values.call(library("last_of_equals"), values.use(op.positions), values.range(shape_of(op.positions)[0]))
-        masks.append(f"{last}{_spread(op, op.axis_number)}")
+        masks.append(f"{values.shared(last, 'last')}{_spread(op, op.axis_number)}")
     pointer = values.names[view.pointer] + _summed(scalars, fixed) + "".join(f" + {term}" for term in terms)
-    return pointer, " & ".join(masks) if masks else None
+    if not masks:
+        return pointer, None
+    mask = masks[0] if len(masks) == 1 else " & ".join(f"({m})" if " < " in m or " >= " in m else m for m in masks)
+    return pointer, values.shared(mask, "inside")
 
 
 def _static(dimension: int | SSAValue) -> int | SSAValue:
@@ -102,7 +106,8 @@ def _place(values: Values, op: memory.AccessOp, axis: int) -> str:
     if positions is None:
         text = values.range(op.block.data[axis])
     else:
-        text = values.use(positions) if bit_width(element_of(positions)) == 64 else values.cast(positions, "tl.int64")
+        wide = bit_width(element_of(positions)) == 64
+        text = values.use(positions) if wide else values.shared(values.cast(positions, "tl.int64"), "places")
     return f"{text}{_spread(op, axis)}"
 
 
@@ -157,7 +162,7 @@ def _bounds(values: Values, place: str, index: SSAValue, size: int | SSAValue, p
     """The conditions under which elements lie inside the view."""
     absolute = place if constant_of(index) == 0 else f"{values.use(index)} + {place}"
     limit = str(size) if isinstance(size, int) else values.use(size)
-    conditions = [f"({absolute} < {limit})"]
+    conditions = [f"{absolute} < {limit}"]
     if positions or not is_natural(index):
-        conditions.insert(0, f"({absolute} >= 0)")
+        conditions.insert(0, f"{absolute} >= 0")
     return conditions

@@ -198,7 +198,7 @@ class _Driver:
         """The operations of a block; its buffers are made before their first use and let go after their last."""
         first, last = _first_and_last_uses(block)
         for op in block.ops:
-            if isinstance(op, loop.AllocOp):
+            if isinstance(op, loop.AllocOp) or _is_idle(op):
                 continue
             for made in first.get(op, ()):
                 self.make(made)
@@ -227,8 +227,6 @@ class _Driver:
                 self.literal(op, literal)
             case loop.ComputeOp() if (inner := library_op(op)) is not None:
                 self.library(op, inner)
-            case loop.FreeOp():
-                pass
             case _:
                 error = DiagnosticException(f"{op.name} is no kernel yet: run loop-lower-kernels for a GPU first")
                 error.op = op  # pyright: ignore[reportAttributeAccessIssue]
@@ -260,7 +258,7 @@ class _Driver:
     def guard(self, op: loop.IfOp) -> None:
         with self.lines.block(f"if {condition_text(op.condition, self.symbols)}:"):
             self.block(op.then.block)
-        if op.otherwise is not None and op.otherwise.block.first_op is not None:
+        if op.otherwise is not None and not all(map(_is_idle, op.otherwise.block.ops)):
             with self.lines.block("else:"):
                 self.block(op.otherwise.block)
 
@@ -334,6 +332,12 @@ def _literal(op: loop.ComputeOp) -> DenseIntOrFPElementsAttr | None:
     return constant.value if isinstance(constant.value, DenseIntOrFPElementsAttr) else None
 
 
+def _is_idle(op: Operation) -> bool:
+    """Whether an operation does nothing but let rows go, which a driver does by the whole buffer."""
+    inner = [inner for region in op.regions for block in region.blocks for inner in block.ops]
+    return isinstance(op, loop.FreeOp) or (isinstance(op, loop.ForOp | loop.IfOp) and all(map(_is_idle, inner)))
+
+
 def _is_status(buffer: SSAValue) -> bool:
     """Whether a check reads the buffer, which must then be zero at first."""
     return any(isinstance(use.operation, loop.CheckOp) for use in buffer.uses)
@@ -361,7 +365,7 @@ def _first_and_last_uses(block: Block) -> tuple[Uses, Uses]:
         if not isinstance(op, loop.AllocOp):
             continue
         users = {_ancestor(use.operation, block) for use in op.buffer.uses}
-        users = {user for user in users if not isinstance(user, loop.FreeOp)}
+        users = {user for user in users if not _is_idle(user)}
         if users:
             first.setdefault(min(users, key=order.__getitem__), []).append(op)
             last.setdefault(max(users, key=order.__getitem__), []).append(op)

@@ -41,7 +41,7 @@ from tempo_ir.lowering.triton.expressions import (
 from tempo_ir.lowering.triton.hazards import barriers
 from tempo_ir.lowering.triton.library_text import library_sources
 from tempo_ir.lowering.triton.values import Values, filled, identifier_of, literal_of
-from tempo_ir.lowering.triton.writer import INDENT, Lines
+from tempo_ir.lowering.triton.writer import INDENT
 
 SMALLEST_DOT = 16
 """Sides of a `tl.dot` that fill a tensor core, and the least that it takes along the contracted one."""
@@ -104,7 +104,7 @@ class _KernelPrinter:
     def __init__(self, kernel: structure.KernelOp, style: Style, aligned: frozenset[int]):
         self.kernel, self.style, self.aligned = kernel, style, aligned
         self.values = Values(kernel)
-        self.lines = Lines()
+        self.lines = self.values.lines
         self.barriers = barriers(kernel)
 
     def source(self) -> KernelSource:
@@ -212,6 +212,8 @@ class _KernelPrinter:
                 )
             case ew.BinaryOp():
                 return self.binary(op)
+            case ew.SelectOp() if literal_of(op.lhs) is None or literal_of(op.rhs) is None:
+                return self.elementwise(op, [values.use(operand) for operand in op.operands])
             case _:
                 return self.elementwise(op, [values.scalar(operand) for operand in op.operands])
 
@@ -385,7 +387,7 @@ class _KernelPrinter:
         else:
             low = ""
         counter_name = self.values.define(counter)
-        with self.lines.block(f"for {counter_name} in range({low}{self.values.use(op.high)}{step}):"):
+        with self.values.block(f"for {counter_name} in range({low}{self.values.use(op.high)}{step}):"):
             self.block(op.body.block)
             moves = [
                 (target, self.carried(value))
@@ -404,10 +406,10 @@ class _KernelPrinter:
         return self.values.scalar(value)
 
     def branch(self, op: structure.IfOp) -> None:
-        with self.lines.block(f"if {self.values.use(op.condition)}:"):
+        with self.values.block(f"if {self.values.use(op.condition)}:"):
             self.block(op.then.block)
         if op.otherwise is not None and not isinstance(op.otherwise.block.first_op, structure.YieldOp):
-            with self.lines.block("else:"):
+            with self.values.block("else:"):
                 self.block(op.otherwise.block)
 
 

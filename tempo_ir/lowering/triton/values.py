@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 
 from xdsl.dialects.builtin import IndexType
@@ -15,7 +16,7 @@ from tempo_ir.dialects.tile.attributes import element_of, shape_of
 from tempo_ir.lowering.triton.addresses import loop_of
 from tempo_ir.lowering.triton.expressions import Call, computed_type, is_plain, number_of, number_text
 from tempo_ir.lowering.triton.library_text import LIBRARY_NAMES
-from tempo_ir.lowering.triton.writer import RESERVED, Names, identifier
+from tempo_ir.lowering.triton.writer import RESERVED, Lines, Names, identifier
 
 _HINTS: Mapping[type[Operation], str] = MappingProxyType(
     {
@@ -47,6 +48,8 @@ class Values:
         self.kernel = kernel
         self.names = Names(reserved=(*LIBRARY_NAMES, identifier_of(kernel)))
         self.library: list[str] = []
+        self.lines = Lines()
+        self._shared: list[dict[str, str]] = [{}]
         self.ranges: dict[int, str] = {}
 
     def error(self, message: str, op: Operation | None = None) -> DiagnosticException:
@@ -87,6 +90,23 @@ class Values:
         if extent not in self.ranges:
             self.ranges[extent] = self.names.unique(f"range_{extent}")
         return self.ranges[extent]
+
+    def shared(self, text: str, hint: str) -> str:
+        """The name of an expression, which is written on a line of its own where no line before has it."""
+        for scope in self._shared:
+            if text in scope:
+                return scope[text]
+        name = self._shared[-1][text] = self.names.unique(hint)
+        self.lines.add(f"{name} = {text}")
+        return name
+
+    @contextmanager
+    def block(self, header: str) -> Generator[None]:
+        """The lines below `for ...:` or `if ...:`; what is shared there is not known after."""
+        self._shared.append({})
+        with self.lines.block(header):
+            yield
+        self._shared.pop()
 
     def call(self, function: Call, *arguments: str) -> str:
         """A call; what it needs of the library is noted."""
