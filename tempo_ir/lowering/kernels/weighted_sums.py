@@ -103,7 +103,7 @@ class _Weighted(Pass):
             assert block.factor is not None
             factor = block.factor.value[:, None] if self.lanes else block.factor.value
             start = carried[2] * factor
-        return [*block.carried, builder.dot(weights, columns, start)]
+        return [*block.carried, builder.dot(weights.to(columns.element), columns, start)]
 
 
 EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType({sdg.ContractOp: emit_weighted_sum})
