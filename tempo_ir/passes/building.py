@@ -286,4 +286,3 @@ def _scalar(access: Access) -> bool | int | float | None:
 def symbols_of(shape: Sequence[Extent]) -> frozenset[str]:
     """The dims and bounds that a shape mentions."""
     return frozenset[str]().union(*(free_symbols(extent) for extent in shape if not isinstance(extent, int)))
-

@@ -48,9 +48,7 @@ def joined(*tables: Rules) -> Rules:
     return MappingProxyType(rules)
 
 
-RULES: Mapping[type[SdgOp], Sequence[Rule]] = joined(
-    elementwise.RULES, shape.RULES, contraction.RULES, structure.RULES
-)
+RULES: Mapping[type[SdgOp], Sequence[Rule]] = joined(elementwise.RULES, shape.RULES, contraction.RULES, structure.RULES)
 
 
 class Simplify(RewritePattern):

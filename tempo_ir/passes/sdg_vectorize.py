@@ -217,5 +217,3 @@ def readable_domain(user: AccessOp, number: int) -> Domain:
     """The points at which an operand is read, in normal form."""
     domain = read_domain(user, number)
     return domain if domain == user.domain else normal_form(domain, user.space)
-
-

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -214,11 +214,6 @@ def own_key(op: Operation) -> Hashable:
 def equivalent(first: Region, second: Region) -> bool:
     """Whether two regions are equal in the sense of `structural_key`."""
     return structural_key(first) == structural_key(second)
-
-
-def is_identity(access: Access, domain_dims: Sequence[str]) -> bool:
-    """Whether an access reads its value at the current point of a consumer over `domain_dims`, dim by dim."""
-    return access.index == tuple(Sym(dim) for dim in domain_dims)
 
 
 def point_entries(index: Index) -> bool:

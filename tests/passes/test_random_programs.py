@@ -22,14 +22,14 @@ def check(text: str, *passes: str, **options: object) -> None:
             np.testing.assert_allclose(have[key], want[key], rtol=1e-9, atol=1e-9, err_msg=f"{key} at {bounds}")
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(12))
 def test_every_pass(seed):
     text = random_program(seed)
     check(text, *PASSES)
     check(text, "sdg-vectorize", all=True)
 
 
-@pytest.mark.parametrize("seed", range(100, 110))
+@pytest.mark.parametrize("seed", range(100, 106))
 def test_gradients(seed):
     text = random_program(seed, steps=7, gradients=True)
     check_gradients(text, {"B": 2, "T": 3})

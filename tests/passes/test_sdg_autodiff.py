@@ -28,10 +28,7 @@ def gradient_of_read(read: str, size: int) -> list[float]:
 
 
 def total_of(read: str) -> str:
-    return (
-        f"%s = sdg.sum {read} axes [0] in (t) : ({S}) -> {S}\n"
-        f"%y = sdg.mul %s[t], %w[t] in (t) : ({S}, {S}) -> {S}"
-    )
+    return f"%s = sdg.sum {read} axes [0] in (t) : ({S}) -> {S}\n%y = sdg.mul %s[t], %w[t] in (t) : ({S}, {S}) -> {S}"
 
 
 def tripled(index: str) -> str:
@@ -129,9 +126,7 @@ ATTENTION_OVER_STATES = """
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(
-    "body", [RECURRENT, BACKWARDS, CAUSAL_ATTENTION, WINDOW_OF_STATES, ATTENTION_OVER_STATES]
-)
+@pytest.mark.parametrize("body", [RECURRENT, BACKWARDS, CAUSAL_ATTENTION, WINDOW_OF_STATES, ATTENTION_OVER_STATES])
 def test_through_time(body, size):
     check_gradients(program(body), {"T": size})
 
@@ -295,9 +290,7 @@ def gru_text(hidden: int) -> str:
       %a{name} = sdg.contract "a,ba->b" %x[t], %wi{number} in (t) : ({v}, {m}) -> {v}
       %b{name} = sdg.contract "a,ba->b" {state}, %wh{number} in (t) : ({v}, {m}) -> {v}"""
 
-    weights = "".join(
-        f'\n      %w{kind}{n} = sdg.input "w{kind}{n}" : {m}' for kind in "ih" for n in range(3)
-    )
+    weights = "".join(f'\n      %w{kind}{n} = sdg.input "w{kind}{n}" : {m}' for kind in "ih" for n in range(3))
     gradients = "".join(
         f'\n      %d{key} = sdg.grad %loss wrt %{key} : ({S}, {m}) -> {m}\n      sdg.output "d{key}" %d{key} : {m}'
         for key in (f"w{kind}{n}" for kind in "ih" for n in range(3))

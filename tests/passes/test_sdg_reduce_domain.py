@@ -126,5 +126,3 @@ def test_gradients_are_those_of_the_plain_program():
     for body in (RECURRENT, BACKWARDS, CAUSAL_ATTENTION, ATTENTION_OVER_STATES):
         bounds = [{"T": size} for size in SIZES]
         check_unchanged(gradient_program(body), "sdg-reduce-domain", before=["sdg-autodiff"], bounds=bounds)
-
-

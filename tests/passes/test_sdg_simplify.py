@@ -61,16 +61,14 @@ APPLIES = {
         ["lt", "select"],
     ),
     "select by not": (
-        "%d = sdg.not %c[t] in (t) : ({B}) -> {B}\n"
-        "%y = sdg.select %d[t], %x[t], %z in (t) : ({B}, {M}, {M}) -> {M}",
+        "%d = sdg.not %c[t] in (t) : ({B}) -> {B}\n%y = sdg.select %d[t], %x[t], %z in (t) : ({B}, {M}, {M}) -> {M}",
         M,
         ["lt", "select"],
     ),
     "select of constant": ("%y = sdg.select %true, %x[t], %z in (t) : (tensor<i1>, {M}, {M}) -> {M}", M, []),
     "select of equals": ("%y = sdg.select %c[t], %x[t], %x[t] in (t) : ({B}, {M}, {M}) -> {M}", M, []),
     "widening casts": (
-        "%a = sdg.cast %c[t] in (t) : ({B}) -> tensor<3x4xi64>\n"
-        "%y = sdg.cast %a[t] in (t) : (tensor<3x4xi64>) -> {M}",
+        "%a = sdg.cast %c[t] in (t) : ({B}) -> tensor<3x4xi64>\n%y = sdg.cast %a[t] in (t) : (tensor<3x4xi64>) -> {M}",
         M,
         ["lt", "cast"],
     ),
@@ -137,6 +135,13 @@ APPLIES = {
         "%y = sdg.max %a[t] axes [0] in (t) : (tensor<5x3x4xf64>) -> {M}",
         M,
         [],
+    ),
+    "sum past axes of extent 1": (
+        "%a = sdg.reshape %x[t] in (t) : ({M}) -> tensor<3x1x4x1xf64>\n"
+        "%b = sdg.sum %a[t] axes [0, 1] in (t) : (tensor<3x1x4x1xf64>) -> tensor<4x1xf64>\n"
+        "%y = sdg.reshape %b[t] in (t) : (tensor<4x1xf64>) -> tensor<4xf64>",
+        "tensor<4xf64>",
+        ["sum"],
     ),
     "equal cases": (
         "%y = sdg.merge {t = 0 : %x[0], t > 0 : %x[t]} in (t) : ({M}, {M}) -> {M}",

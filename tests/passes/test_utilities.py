@@ -67,7 +67,7 @@ def test_replacement_composes_indices():
 @pytest.mark.parametrize(
     "use",
     [
-        f"%g = sdg.grad %a wrt %a in (t) : ({S}, {S}) -> {S}\n  sdg.output \"g\" %g[t] in (t: 1 to T) : {S}",
+        f'%g = sdg.grad %a wrt %a in (t) : ({S}, {S}) -> {S}\n  sdg.output "g" %g[t] in (t: 1 to T) : {S}',
     ],
 )
 def test_replacement_refuses_whole_uses(use):

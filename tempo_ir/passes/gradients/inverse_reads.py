@@ -110,9 +110,7 @@ def _exclude(space: Space, domain: Domain, first: Cond, second: Cond) -> bool:
     return isl.prove(negate(conj(first, second)), space, domain)
 
 
-def _inverse(
-    reader: Operation, space: Space, consumer: Domain, read: Access, producer: Domain
-) -> tuple[Piece, ...]:
+def _inverse(reader: Operation, space: Space, consumer: Domain, read: Access, producer: Domain) -> tuple[Piece, ...]:
     """Who reads each point of the producer, as guards over its dims and boxes of consumer points."""
     try:
         return inverse_pieces(space, consumer, read.index, producer)
@@ -125,9 +123,7 @@ def _inverse(
 
 
 @lru_cache(maxsize=4096)
-def inverse_pieces(
-    space: Space, consumer: Domain, index: Index, producer: Domain
-) -> tuple[Piece, ...]:
+def inverse_pieces(space: Space, consumer: Domain, index: Index, producer: Domain) -> tuple[Piece, ...]:
     """`isl.inverse` of a read, on values alone, so that the thousand equal reads of a deep network cost one answer."""
     current = tuple(Sym(dim) for dim in producer.dims)
     if index == current and consumer == producer:

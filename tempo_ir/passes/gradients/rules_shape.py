@@ -93,9 +93,7 @@ def _strided_back(build: GraphBuilder, gradient: Access, axis: int, entry: Slice
 def pad(step: Step) -> None:
     """`dx` is the part of `dy` that was the operand."""
     op = typed(PadOp, step.op)
-    take = tuple(
-        Slice(before, before + as_expr(extent)) for before, extent in zip(op.low, step.shape(), strict=True)
-    )
+    take = tuple(Slice(before, before + as_expr(extent)) for before, extent in zip(op.low, step.shape(), strict=True))
     step.send(0, step.build.slice(step.expanded(), take))
 
 

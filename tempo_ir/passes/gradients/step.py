@@ -125,5 +125,3 @@ def restored(build: GraphBuilder, gradient: Access, operand: Shape, axes: Sequen
         extents[axis] = extent
     shape = stripped(extents)
     return gradient if stripped(shape_of(gradient.tensor)) == shape else build.reshape(gradient, shape)
-
-

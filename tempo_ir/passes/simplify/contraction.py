@@ -129,6 +129,28 @@ def reduction_of_reduction(op: ReduceOp, rewriting: Rewriting) -> bool:
     return rewriting.become(op, type(op)(source, axes, domain=op.domain))
 
 
+def reduction_past_unit_axes(op: ReduceOp, rewriting: Rewriting) -> bool:
+    """A reduction of a reshape that only put in axes of extent 1 -> the reduction of what was reshaped.
+
+    `(8) -> (8, 1)`, summed over axis 0, is the sum of `(8)`, reshaped.
+    """
+    access = op.accesses[0]
+    inner = made_by(access, ReshapeOp)
+    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
+    if source is None:
+        return False
+    shape = shape_of(access.tensor)
+    kept = [axis for axis, extent in enumerate(shape) if extent != 1]
+    if tuple(shape[axis] for axis in kept) != shape_of(source.tensor):
+        return False
+    axes = [number for number, axis in enumerate(kept) if axis in op.axes]
+    if not axes:
+        return False
+    reduced = rewriting.rewriter.insert(type(op)(source, axes, domain=op.domain))
+    read = Access(reduced.result, current_point(reduced))
+    return rewriting.become(op, ReshapeOp(read, shape_of(op.result.type), domain=op.domain))
+
+
 def reduction_of_broadcast(op: ReduceOp, rewriting: Rewriting) -> bool:
     """A reduction over axes that a broadcast added -> without them; a sum is then multiplied by how many there were."""
     access = op.accesses[0]
@@ -176,18 +198,16 @@ def _insert(rewriting: Rewriting, op: SumOp | IndexOp | CastOp) -> Access:
     return Access(inserted.result, current_point(inserted))
 
 
-_MERGING = (reduction_of_nothing, reduction_of_reduction, reduction_of_broadcast)
+_MERGING = (reduction_of_nothing, reduction_of_reduction, reduction_of_broadcast, reduction_past_unit_axes)
 
 RULES: Rules = MappingProxyType(
     {
         ContractOp: (contract_of_one, transposed_operand),
         TransposeOp: (transpose_of_contract,),
         SumOp: (*_MERGING, sum_of_contract),
-        ProdOp: (reduction_of_nothing, reduction_of_reduction),
+        ProdOp: (reduction_of_nothing, reduction_of_reduction, reduction_past_unit_axes),
         MaxOp: _MERGING,
         MinOp: _MERGING,
-        MeanOp: (reduction_of_nothing, reduction_of_broadcast),
+        MeanOp: (reduction_of_nothing, reduction_of_broadcast, reduction_past_unit_axes),
     }
 )
-
-

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from xdsl.dialects.builtin import LocationAttr
 from xdsl.pattern_rewriter import PatternRewriter
 
 from tempo_ir.dialects.sdg import Access, ConstantOp, SdgOp
@@ -49,10 +48,6 @@ class Rewriting:
             return False
         constant = self.rewriter.insert(ConstantOp(number, result_type))
         return replace_proved(op, Access(constant.result), self.rewriter)
-
-    def located(self, op: SdgOp) -> LocationAttr:
-        """The location for ops that stand for `op`."""
-        return op.location
 
 
 Rule: TypeAlias = Callable[[Any, Rewriting], bool]

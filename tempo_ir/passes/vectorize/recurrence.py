@@ -121,5 +121,3 @@ def recurrent_ops(ops: Sequence[SdgOp], dim: str, space: Space) -> tuple[set[Sdg
         else:
             together.append(component)
     return recurrent, together
-
-
