@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from xdsl.ir import Block, Region, SSAValue
 
-from tempo_ir.dialects.loop import AllocOp, BufferAccess, BufferType, ComputeOp, ProgramOp, YieldOp
-from tempo_ir.dialects.sdg import SdgOp
+from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferAccess, BufferType, ComputeOp, ProgramOp, YieldOp
+from tempo_ir.dialects.loop import KernelOp as LoopKernelOp
+from tempo_ir.dialects.sdg import NO_DIMS, SdgOp
 from tempo_ir.dialects.tile.structure import KernelOp
-from tempo_ir.dialects.types import Tensor, element
+from tempo_ir.dialects.types import Tensor, as_tensor, element
 from tempo_ir.index import Space, evaluate
 from tempo_ir.lowering.kernels.blocks import CPU, Blocks
 from tempo_ir.lowering.kernels.layout import Layout
@@ -43,7 +44,7 @@ def leaf_of(make: Make, types: Sequence[Tensor], point: Mapping[str, str] | None
     return leaf
 
 
-def kernel_of(leaf: ComputeOp, blocks: Blocks = CPU, space: Space | None = None):
+def kernel_of(leaf: BodyOperation, blocks: Blocks = CPU, space: Space | None = None):
     """The translation of a leaf."""
     space = Space() if space is None else space
     layouts = {buffer: Layout.of(buffer.type, space) for buffer in leaf_buffers(leaf)}
@@ -51,7 +52,7 @@ def kernel_of(leaf: ComputeOp, blocks: Blocks = CPU, space: Space | None = None)
 
 
 def run(
-    leaf: ComputeOp,
+    leaf: BodyOperation,
     inputs: Sequence[np.ndarray],
     shape: Sequence[int],
     symbols: Mapping[str, int],
@@ -128,4 +129,50 @@ def data(shape: Sequence[int], dtype: str = "f32", seed: int = 0) -> np.ndarray:
     return values.astype(f"float{dtype[1:]}")
 
 
-__all__ = ["PADDED", "SMALL", "check", "data", "kernel_of", "leaf_of", "run"]
+Body = Callable[..., SSAValue]
+"""Adds ops to a block by its first argument, `add(op class, *arguments)`, and gives the value that is written."""
+
+
+def body_of(make: Body, types: Sequence[Tensor]) -> LoopKernelOp:
+    """A program with one kernel of several ops, over buffers of one slot."""
+    block = Block(arg_types=list(types))
+
+    def add(cls: Callable[..., SdgOp], *arguments: object, **properties: object) -> SSAValue:
+        op = cls(*arguments, domain=NO_DIMS, **properties)
+        block.add_op(op)
+        return op.results[0]
+
+    result = make(add, *block.args)
+    block.add_op(YieldOp([result]))
+    reads = [BufferAccess(AllocOp(BufferType.of((), t)).buffer, (), t) for t in types]
+    result_type = as_tensor(result.type)
+    writes = [BufferAccess(AllocOp(BufferType.of((), result_type)).buffer, (), result_type)]
+    leaf = LoopKernelOp(reads, writes, Region(block))
+    program = ProgramOp("p", Space())
+    for access in (*reads, *writes):
+        program.body.block.add_op(access.buffer.owner)
+    program.body.block.add_op(leaf)
+    return leaf
+
+
+def check_body(
+    make: Body,
+    types: Sequence[Tensor],
+    inputs: Sequence[np.ndarray],
+    symbols: Mapping[str, int] | None = None,
+    tolerance: float = 1e-5,
+) -> None:
+    """The kernel of several ops against their meaning, one after the other, with all blocks and as machine code."""
+    symbols = symbols or {}
+    leaf = body_of(make, types)
+    values: dict[SSAValue, np.ndarray] = dict(zip(leaf.body.block.args, inputs, strict=True))
+    for op in leaf.body.block.ops:
+        if isinstance(op, SdgOp):
+            (values[op.results[0]],) = meaning(op, [values[operand] for operand in op.operands], symbols)
+    (expected,) = (values[value] for value in leaf.yielded)
+    for blocks, native in ((SMALL, False), (PADDED, False), (CPU, False), (CPU, True)):
+        result, _, kernel = run(leaf, inputs, expected.shape, symbols, blocks, native=native)
+        compare(result, expected, tolerance, str(kernel))
+
+
+__all__ = ["PADDED", "SMALL", "body_of", "check", "check_body", "data", "kernel_of", "leaf_of", "run"]
