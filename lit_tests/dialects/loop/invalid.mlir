@@ -97,3 +97,10 @@ loop.program @p dims(t: T) {
   // expected-error@+1 {{@env is not of the form @object::@method}}
   loop.host @env
 }
+
+// -----
+
+loop.program @p dims(t: T) {
+  // expected-error@+1 {{dim 't' lies inside of 2 axes, the row has 1}}
+  %x = loop.alloc : !loop.buffer<(t: full inside 2) 4xf32>
+}

@@ -58,6 +58,8 @@ loop.program @rnn dims(i: I, t: T) where T >= 1 {
 
 // CHECK-LABEL: loop.program @window dims(t: T) {
 // CHECK-NEXT:    %k = loop.alloc : !loop.buffer<(t: ring 64) 4xf32>
+// CHECK-NEXT:    %heads = loop.alloc : !loop.buffer<(t: full to T + 1 inside 1) 4x8xf32>
+// CHECK-NEXT:    %ring = loop.alloc : !loop.buffer<(t: ring 8 inside 2) 4x8x2xf32>
 // CHECK-NEXT:    %s = loop.alloc : !loop.buffer<?xf32, [min(T, 64)]>
 // CHECK-NEXT:    %all = loop.alloc : !loop.buffer<(t: growing) ?xf32, [t + 1]>
 // CHECK-NEXT:    %action = loop.alloc : !loop.buffer<i64>
@@ -75,6 +77,8 @@ loop.program @rnn dims(i: I, t: T) where T >= 1 {
 // CHECK-NEXT:  }
 loop.program @window dims(t: T) {
   %k = loop.alloc : !loop.buffer<(t: ring 64) 4xf32>
+  %heads = loop.alloc : !loop.buffer<(t: full to T + 1 inside 1) 4x8xf32>
+  %ring = loop.alloc : !loop.buffer<(t: ring 8 inside 2) 4x8x2xf32>
   %s = loop.alloc : !loop.buffer<?xf32, [min(T, 64)]>
   %all = loop.alloc : !loop.buffer<(t: growing) ?xf32, [t + 1]>
   %action = loop.alloc : !loop.buffer<i64>
