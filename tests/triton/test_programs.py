@@ -11,8 +11,12 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin
+from xdsl.parser import Parser
 
 import tempo_ir as tp
+from tempo_ir.dialects.sdg import Sdg
 from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.compiling import SHARED_MEMORY, compile_kernels
 from tempo_ir.lowering.triton.interpreter import InterpretedProgram, InterpreterError, run_interpreted
@@ -247,3 +251,24 @@ def test_tritons_own_launch_path_takes_every_launch(tmp_path):
     launches = json.loads(done.stdout)
     assert sum(count for count, _ in launches.values()) >= 3 * 17
     assert {name: compiles for name, (_, compiles) in launches.items()} == dict.fromkeys(launches, 1)
+
+
+def test_names_that_python_or_the_driver_has_already():
+    text = """
+        sdg.program @torch dims(t: range, seed: lambda) {
+          %0 = sdg.input "x" in (t, seed) : tensor<4xf32>
+          %arrays = sdg.exp %0[t, seed] in (t, seed) : (tensor<4xf32>) -> tensor<4xf32>
+          sdg.output "def" %arrays[t, seed] in (t, seed) : tensor<4xf32>
+        }
+        """
+    x = np.random.default_rng(0).standard_normal((3, 2, 4)).astype(np.float32)
+    got = run_interpreted(lowered(parsed(text)), {"x": x}, {"range": 3, "lambda": 2})
+    np.testing.assert_allclose(got["def"], np.exp(x), rtol=1e-6)
+
+
+def parsed(text: str):
+    """The module of a text of IR."""
+    context = Context()
+    context.load_dialect(Builtin)
+    context.load_dialect(Sdg)
+    return Parser(context, text).parse_module()

@@ -30,7 +30,7 @@ from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.triton.expressions import Number, number_text, triton_type
 from tempo_ir.lowering.triton.python_text import condition_text, expression_text, extent_text, tuple_text
 from tempo_ir.lowering.triton.values import identifier_of
-from tempo_ir.lowering.triton.writer import Lines, Names, identifier
+from tempo_ir.lowering.triton.writer import RESERVED, Lines, Names, identifier
 
 SUPPORT = ("Rows", "argsort", "call_host", "check", "make_host", "scatter_add", "sort")
 LOCALS = ("arrays", "device", "hosts", "seed", "start", "torch")
@@ -43,21 +43,30 @@ def driver_text(module: ModuleOp) -> str:
     """
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
     (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
-    return _Driver(program, kernels).text()
+    return _Driver(program, kernels, parameter_names(module)).text()
 
 
 def program_name(program: loop.ProgramOp) -> str:
     """The name of the driver's function."""
-    return identifier(program.sym_name.data)
+    own = identifier(program.sym_name.data)
+    return f"{own}_" if own in {*RESERVED, *SUPPORT, *LOCALS} else own
+
+
+def parameter_names(module: ModuleOp) -> dict[str, str]:
+    """The parameter of the driver for each bound: the bound's own name, where it means nothing else there."""
+    (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
+    kernels = (identifier_of(op) for op in module.ops if isinstance(op, KernelOp))
+    taken = {*RESERVED, *SUPPORT, *LOCALS, *kernels, program_name(program)}
+    names = {name: identifier(name) for name in program.space.params}
+    return {name: f"{own}_" if own in taken else own for name, own in names.items()}
 
 
 class _Driver:
-    def __init__(self, program: loop.ProgramOp, kernels: Mapping[str, KernelOp]):
+    def __init__(self, program: loop.ProgramOp, kernels: Mapping[str, KernelOp], parameters: Mapping[str, str]):
         self.program, self.kernels, self.space = program, kernels, program.space
         self.functions = {name: identifier_of(kernel) for name, kernel in kernels.items()}
-        params = [identifier(name) for name in self.space.params]
-        self.names = Names((*SUPPORT, *LOCALS, *self.functions.values(), program_name(program), *params))
-        self.symbols = dict(zip(self.space.params, params, strict=True))
+        self.names = Names((*SUPPORT, *LOCALS, *self.functions.values(), program_name(program), *parameters.values()))
+        self.symbols = dict(parameters)
         self.symbols[str(SEED)] = "seed"
         self.starts = {str(start_of(name)): name for name in self.space.names}
         self.symbols |= {symbol: self.names.unique(f"start_{name}") for symbol, name in self.starts.items()}
@@ -73,7 +82,7 @@ class _Driver:
         self.head(hosts)
         self.block(self.program.body.block)
         outputs = [op for op in self.program.body.block.ops if isinstance(op, loop.OutputOp)]
-        results = ", ".join(f'"{op.key.data}": {self.names[op.buffer]}' for op in outputs)
+        results = ", ".join(f"{_string(op.key.data)}: {self.names[op.buffer]}" for op in outputs)
         self.lines.add(f"return {{{results}}}")
         parameters = "".join(f", {self.symbols[name]}" for name in self.space.params)
         signature = f"def {program_name(self.program)}(arrays, *{parameters}, seed=0, start=None, hosts=None):"
@@ -123,7 +132,7 @@ class _Driver:
     def head(self, hosts: Sequence[str]) -> None:
         """The lines before the loops: where to compute, where dims start, host objects."""
         named = [op for op in self.program.body.block.ops if isinstance(op, loop.InputOp | loop.ParameterOp)]
-        where = f'arrays["{named[0].key.data}"].device' if named else "torch.get_default_device()"
+        where = f"arrays[{_string(named[0].key.data)}].device" if named else "torch.get_default_device()"
         self.lines.add(f"device = {where}")
         operations = [op for op in self.program.walk() if isinstance(op, loop.LoopOperation)]
         used = {symbol for op in operations for _, symbols in op.symbol_uses() for symbol in symbols}
@@ -151,7 +160,7 @@ class _Driver:
         layout = self.layout(op)
         if isinstance(op, loop.InputOp | loop.ParameterOp):
             name = self.names.new(op.buffer, op.buffer.name_hint or op.key.data)
-            self.lines.add(f'{name} = arrays["{op.key.data}"].contiguous()')
+            self.lines.add(f"{name} = arrays[{_string(op.key.data)}].contiguous()")
             return
         hint = op.key.data if isinstance(op, loop.OutputOp) else "buffer"
         name = self.names.new(op.buffer, op.buffer.name_hint or hint)

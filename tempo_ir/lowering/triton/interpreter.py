@@ -22,9 +22,8 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop
-from tempo_ir.lowering.triton.driver import program_name
+from tempo_ir.lowering.triton.driver import parameter_names, program_name
 from tempo_ir.lowering.triton.package import write_package
-from tempo_ir.lowering.triton.writer import identifier
 from tempo_ir.reference.errors import ExecutionError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -159,6 +158,7 @@ class InterpretedProgram:
 
     def __init__(self, module: ModuleOp):
         (self.program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
+        self._parameters = parameter_names(module)
         self._directory = tempfile.TemporaryDirectory(prefix="tempo_ir_")
         write_package(module, Path(self._directory.name))
 
@@ -171,7 +171,7 @@ class InterpretedProgram:
         start: Mapping[str, int] = MappingProxyType({}),
     ) -> dict[str, Array]:
         """The outputs by name. Raises as `Interpreter.job` does."""
-        named = {identifier(name): value for name, value in bounds.items()}
+        named = {self._parameters[name]: value for name, value in bounds.items()}
         arguments = (
             self._directory.name,
             program_name(self.program),

@@ -7,6 +7,7 @@ It needs torch, triton and numpy, and nothing of tempo_ir.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
@@ -14,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tempo_ir.dialects import loop
 from tempo_ir.index import TRUE
 from tempo_ir.lowering.triton import kernel_sources
-from tempo_ir.lowering.triton.driver import driver_text, program_name
+from tempo_ir.lowering.triton.driver import driver_text, parameter_names, program_name
 from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, Style
 
 SUPPORT = Path(__file__).with_name("package_support.py")
@@ -34,7 +35,7 @@ def package_files(module: ModuleOp, style: Style = DEFAULT_STYLE) -> dict[str, s
         f'from .driver import {name}\n\n__all__ = ["{name}"]\n',
         "driver.py": driver_text(module),
         "support.py": SUPPORT.read_text(),
-        "README.md": readme_text(program, [source.name for source in sources]),
+        "README.md": readme_text(program, parameter_names(module).values(), [source.name for source in sources]),
         "kernels/__init__.py": '"""The kernels that the driver launches, one file each."""\n',
     }
     return files | {f"kernels/{source.name}.py": source.text for source in sources}
@@ -48,11 +49,11 @@ def write_package(module: ModuleOp, directory: Path, style: Style = DEFAULT_STYL
         file.write_text(text)
 
 
-def readme_text(program: loop.ProgramOp, kernels: list[str]) -> str:
+def readme_text(program: loop.ProgramOp, parameters: Iterable[str], kernels: Iterable[str]) -> str:
     """How to run the package."""
     name = program_name(program)
     named = [op for op in program.body.block.ops if isinstance(op, loop.InputOp | loop.ParameterOp)]
-    bounds = "".join(f", {bound}=..." for bound in program.space.params)
+    bounds = "".join(f", {bound}=..." for bound in parameters)
     arrays = ", ".join(f'"{op.key.data}": ...' for op in named[:2]) + (", ..." if len(named) > 2 else "")
     needs = f" The bounds satisfy `{program.space.where}`." if program.space.where != TRUE else ""
     listed = "".join(f"- {kernel}\n" for kernel in kernels)
