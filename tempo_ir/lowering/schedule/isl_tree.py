@@ -14,7 +14,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tempo_ir.index.domain import Space
-from tempo_ir.index.expr import Cond, Const, Expr, Index, Relation, Sym, Truth, compare, conj, disj, maximum, minimum
+from tempo_ir.index.expr import (
+    Cond,
+    Const,
+    Expr,
+    Index,
+    Relation,
+    Sym,
+    Truth,
+    compare,
+    conj,
+    disj,
+    free_symbols,
+    maximum,
+    minimum,
+)
 from tempo_ir.index.isl import (
     DIM,
     AstBuild,
@@ -35,8 +49,10 @@ from tempo_ir.index.isl import (
     decode,
     domain_set,
     params_set,
+    prove,
     pw_aff,
 )
+from tempo_ir.index.rules import PROGRAM_FACTS, at_least_zero
 from tempo_ir.lowering.schedule.conditions import solved
 from tempo_ir.lowering.schedule.graph import Graph
 from tempo_ir.lowering.schedule.nest import Call, For, If, Nest, NestNode
@@ -215,12 +231,19 @@ class _AstReader:
         named = scope.loop if isinstance(scope.loop, Loop) else None
         iterator = self._fresh("wave" if named is None else named.dim, scope.iterators)
         down = named is not None and named.direction == -1
-        value = -Sym(iterator) if down else Sym(iterator)
+        lower, upper = (1 - end, 1 - first) if down else (first, end)
+        base = Const(0) if self._is_natural(lower) else lower
+        value = -(base + Sym(iterator)) if down else base + Sym(iterator)
         names, iterators = {**scope.names, counter: value}, (*scope.iterators, iterator)
         body = self.read(node.for_get_body(), _Scope(names, iterators, None, scope.decided))
         step = node.for_get_inc().get_val().to_python()
-        lower, upper = (1 - end, 1 - first) if down else (first, end)
-        return (For(iterator, lower, upper, step, down, body),)
+        return (For(iterator, lower - base, upper - base, step, down, body),)
+
+    def _is_natural(self, lower: Expr) -> bool:
+        """Whether a loop from `lower` has no negative iterations; what comes after takes every name to be at least 0."""
+        if at_least_zero(lower, PROGRAM_FACTS):
+            return True
+        return free_symbols(lower) <= set(self.space.params) and prove(compare(">=", lower, 0), self.space)
 
     def _fresh(self, name: str, iterators: Sequence[str]) -> str:
         """The name, or the first of `name_1`, `name_2`, ... that no loop outside and no bound has."""
