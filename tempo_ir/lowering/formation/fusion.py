@@ -20,6 +20,7 @@ from xdsl.ir import Block, SSAValue
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferAccess, ComputeOp
 from tempo_ir.dialects.types import Shape, shape_of
+from tempo_ir.index import Index
 from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.rules import DEAREST, Cost, Read, cost_of, is_weighted_sum, reads_of, work_of
 
@@ -184,21 +185,26 @@ def _copy_everywhere(
 
 def external_reads(group: Group) -> list[BufferAccess]:
     """What the kernel reads from memory, each access once."""
-    produced = {leaf.outs[0] for leaf in [*group.leaves, *group.copies]}
-    accesses = [access for leaf in ordered(group) for access in leaf.reads if access.buffer not in produced]
+    produced = {row_of(leaf.writes[0]) for leaf in [*group.leaves, *group.copies]}
+    accesses = [access for leaf in ordered(group) for access in leaf.reads if row_of(access) not in produced]
     return list(dict.fromkeys(accesses))
+
+
+def row_of(access: BufferAccess) -> tuple[SSAValue, Index]:
+    """What is accessed: a kernel that writes `%h[t]` may read `%h[0:t]` from memory."""
+    return access.buffer, access.index
 
 
 def ordered(group: Group) -> list[BodyOperation]:
     """The leaves and copies of a group, each after what it reads."""
     pending = [*group.copies, *group.leaves]
-    writer = {leaf.outs[0]: leaf for leaf in pending}
+    writer = {row_of(leaf.writes[0]): leaf for leaf in pending}
     found: dict[BodyOperation, None] = {}
     waiting = list(reversed(pending))
     while waiting:
         leaf = waiting[-1]
-        missing = [writer[buffer] for buffer in leaf.ins if buffer in writer and writer[buffer] not in found]
-        missing = [other for other in missing if other is not leaf]
+        read = [writer[row_of(access)] for access in leaf.reads if row_of(access) in writer]
+        missing = [other for other in read if other not in found and other is not leaf]
         if missing:
             waiting += missing
             continue

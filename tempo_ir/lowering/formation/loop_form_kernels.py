@@ -33,8 +33,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.loop import AllocOp, BodyOperation, IfOp, KernelOp, ProgramOp, YieldOp
+from tempo_ir.index import Index
 from tempo_ir.lowering.formation.block_graph import BlockGraph
-from tempo_ir.lowering.formation.fusion import Group, depends_on_point, external_reads, form_groups, ordered
+from tempo_ir.lowering.formation.fusion import Group, depends_on_point, external_reads, form_groups, ordered, row_of
 
 
 @dataclass(frozen=True)
@@ -146,14 +147,15 @@ def kernel_of(group: Group) -> KernelOp:
     reads = external_reads(group)
     body = Block(arg_types=[access.type for access in reads])
     outside = dict(zip(reads, body.args, strict=True))
-    inside: dict[SSAValue, SSAValue] = {}
+    inside: dict[tuple[SSAValue, Index], SSAValue] = {}
     writes = [leaf for leaf in leaves if leaf in group.written]
     for access, argument in outside.items():
         argument.name_hint = access.buffer.name_hint
     for leaf in leaves:
         values: dict[SSAValue, SSAValue] = {}
         for argument, access in zip(leaf.body.block.args, leaf.reads, strict=True):
-            values[argument] = inside[access.buffer] if access.buffer in inside else outside[access]
+            row = row_of(access)
+            values[argument] = inside[row] if row in inside else outside[access]
         for op in leaf.body.block.ops:
             if isinstance(op, YieldOp):
                 continue
@@ -161,10 +163,10 @@ def kernel_of(group: Group) -> KernelOp:
             clone.location = op.location
             body.add_op(clone)
         (value,) = leaf.yielded
-        inside[leaf.outs[0]] = values[value]
+        inside[row_of(leaf.writes[0])] = values[value]
         if isinstance(values[value].owner, Operation):
             values[value].name_hint = leaf.outs[0].name_hint or values[value].name_hint
-    body.add_op(YieldOp([inside[leaf.outs[0]] for leaf in writes]))
+    body.add_op(YieldOp([inside[row_of(leaf.writes[0])] for leaf in writes]))
     point = next((leaf.point for leaf in leaves if depends_on_point(leaf)), leaves[-1].point)
     kernel = KernelOp(reads, [leaf.writes[0] for leaf in writes], Region(body), point)
     kernel.location = leaves[-1].location
