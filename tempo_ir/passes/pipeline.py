@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 
 DEFAULT_PIPELINE: tuple[str, ...] = (
-    "sdg-simplify",
     "sdg-autodiff",
     "sdg-simplify",
     "sdg-vectorize",
@@ -15,7 +14,10 @@ DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-dce",
     "sdg-reduce-domain",
 )
-"""Names in `tempo_ir.passes.get_all_passes`. Each but sdg-autodiff may be left out, and the numbers stay."""
+"""Names in `tempo_ir.passes.get_all_passes`. Each but sdg-autodiff may be left out, and the numbers stay.
+
+Gradients are expanded first: simplification may compose two reads into one whose readers are no ranges any more.
+"""
 
 REQUIRED = frozenset({"sdg-autodiff"})
 """What scheduling needs: it knows no gradient op."""
