@@ -578,6 +578,7 @@ def upper_bound(value: Expr, space: Space, domain: Domain) -> Expr:
 
 def _extreme_value(value: Expr, space: Space, domain: Domain, which: str) -> Expr:
     values = Map.from_pw_aff(pw_aff(space, domain.dims, value)).intersect_domain(domain_set(space, domain)).range()
+    values = values.coalesce()  # an empty part would count as one without bounds
     bounded = values.dim_has_lower_bound(DIM.set, 0) if which == "min" else values.dim_has_upper_bound(DIM.set, 0)
     if not bounded and not values.is_empty():
         raise Inexact(f"`{value}` has no {which}imum over {domain}")
