@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from schedule_programs import NEEDS_ISL, SCHEDULABLE
+from schedule_programs import SCHEDULABLE
 from schedule_support import arguments, parse
 from xdsl.dialects.builtin import ModuleOp
 
@@ -17,7 +17,6 @@ from tempo_ir.index import evaluate
 from tempo_ir.reference.sdg import run
 from tempo_ir.runtime.executable import Executable
 
-PROGRAMS = {**SCHEDULABLE, **NEEDS_ISL}
 SIZES = (0, 1, 2, 3, 5, 8, 17)
 
 
@@ -52,14 +51,14 @@ def agrees(text: str, bounds: Mapping[str, int], tolerance: float = 2e-6) -> tup
     return peaks[0], peaks[1]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", SCHEDULABLE)
 def test_the_same_numbers(name: str) -> None:
-    program = parse(PROGRAMS[name])
+    program = parse(SCHEDULABLE[name])
     for size in (1, 4, 8):
         bounds = dict.fromkeys(program.space.params, size)
         if not evaluate(program.space.where, bounds):
             continue
-        planned, plain = agrees(PROGRAMS[name], bounds)
+        planned, plain = agrees(SCHEDULABLE[name], bounds)
         assert planned <= plain
 
 

@@ -359,9 +359,11 @@ class _Checker:
             self._add(found, before[op], instance, numbers)
         for free in frees:
             (access,) = free.reads
-            cells = self.claim.freed.get(free.op)
             content = found.get(access[0])
-            if cells is None or content is None or tuple(cells[position] for position in content.stored) != access[1]:
+            if content is None:
+                continue
+            cells = self.claim.freed.get(free.op)
+            if cells is None or tuple(cells[position] for position in content.stored) != access[1]:
                 raise IllegalStorageError("a free names other rows than those planned", free.op)
             content.frees.append(Touch(free, cells, 0))
         return list(found.values())

@@ -20,6 +20,7 @@ from tempo_ir.lowering.storage.starts import Start
 from tempo_ir.lowering.storage.uses import Use
 from tempo_ir.passes.remarks import remark
 
+
 def mark_donations(planner: Planner, plan: Sequence[Planned]) -> list[tuple[ParameterOp, OutputOp]]:
     """Mark the outputs that may lie where their parameters do; returns both."""
     ops = list(planner.program.body.block.ops)

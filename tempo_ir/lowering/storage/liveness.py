@@ -183,7 +183,7 @@ class Liveness:
         if set(use.frame.iterators) <= _shifted_names(use.cells):
             return True
         key = ("once", use.frame.pattern, use.cells)
-        return self._asked(key, lambda: self._relation(use, [Sym(n) for n in use.frame.iterators]).is_injective())
+        return self._asked(key, lambda: self._relation(use, [Sym(n) for n in use.frame.iterators]).is_single_valued())
 
     def _lies_within(self, use: CellUse, position: int, extent: Expr) -> bool:
         outer = Writer((), self.space.params)

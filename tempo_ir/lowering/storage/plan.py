@@ -9,7 +9,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferDim, OutputOp, ProgramOp
+from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferDim, FreeOp, OutputOp, ProgramOp
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import Const, Expr, Index, Slice, Sym, free_symbols
 from tempo_ir.index.isl import NotAffine
@@ -90,8 +90,10 @@ class Planner:
         return [planned for group in dict.fromkeys(self.groups.values()) for planned in self._planned(group)]
 
     def _is_planned(self, op: AllocOp | OutputOp) -> bool:
-        """Whether a buffer is one that keeps every row, each written once."""
+        """Whether a buffer is used and keeps every row, each written once: it is not planned already."""
         if op.buffer not in self.cells.uses or any(dim.storage != "full" for dim in op.buffer_type.dims):
+            return False
+        if any(isinstance(use.operation, FreeOp) for use in op.buffer.uses):
             return False
         group = Group.of(op)
         uses = self.cells.of(group) or ()
