@@ -7,8 +7,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from schedule_programs import SCHEDULABLE
-from schedule_support import arguments, parse
 from xdsl.dialects.builtin import ModuleOp
 
 import tempo_ir
@@ -16,6 +14,8 @@ from tempo_ir.dialects import loop
 from tempo_ir.index import evaluate
 from tempo_ir.reference.sdg import run
 from tempo_ir.runtime.executable import Executable
+from tests.schedule.schedule_programs import SCHEDULABLE
+from tests.schedule.schedule_support import arguments, parse
 
 SIZES = (0, 1, 2, 3, 5, 8, 17)
 

@@ -7,9 +7,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from schedule_programs import NEEDS_ISL, SCHEDULABLE
-from schedule_support import arguments, parse
-from storage_programs import random_program
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException, VerifyException
@@ -24,6 +21,9 @@ from tempo_ir.lowering.storage.loop_plan_storage import LoopPlanStoragePass
 from tempo_ir.passes.remarks import collecting
 from tempo_ir.reference.loop import run_loop
 from tempo_ir.reference.sdg import run
+from tests.schedule.schedule_programs import NEEDS_ISL, SCHEDULABLE
+from tests.schedule.schedule_support import arguments, parse
+from tests.storage.storage_programs import random_program
 
 PROGRAMS = {**SCHEDULABLE, **NEEDS_ISL}
 SIZES = (0, 1, 2, 3, 5, 8, 17)

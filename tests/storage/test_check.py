@@ -1,0 +1,203 @@
+"""The checker finds every fault that is put into a planned program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from xdsl.dialects.builtin import ArrayAttr, f32
+from xdsl.ir import Block, Operation, Region
+
+from tempo_ir.dialects import loop
+from tempo_ir.dialects.sdg.attributes import CondAttr, IndexAttr
+from tempo_ir.dialects.types import tensor
+from tempo_ir.index import Expr, Slice, cond, expr, index
+from tempo_ir.lowering.schedule.driver import schedule_program
+from tempo_ir.lowering.storage import driver
+from tempo_ir.lowering.storage.check import Claim, IllegalStorageError, Memory, check_storage
+from tests.schedule.schedule_programs import SCHEDULABLE
+from tests.schedule.schedule_support import parse
+
+WINDOW = SCHEDULABLE["window"]
+STATE = """
+sdg.program @state dims(i: I) {
+  %x = sdg.input "x" in (i) : tensor<4x4xf32>
+  %w0 = sdg.parameter "w" : tensor<4x4xf32>
+  %w = sdg.merge {i = 0 : %w0, i > 0 : %w1[i - 1]} in (i) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = sdg.contract "ij,jk->ik" %w[i], %x[i] in (i) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %w1 = sdg.sub %w[i], %x[i] in (i) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %wI = sdg.merge {I = 0 : %w0, I > 0 : %w1[I - 1]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  sdg.output "w" %wI : tensor<4x4xf32>
+  sdg.output "y" %y[i] in (i) : tensor<4x4xf32>
+}
+"""
+RNN = """
+sdg.program @rnn dims(i: I, t: T) {
+  %x = sdg.input "x" in (i, t) : tensor<3xf32>
+  %zero = sdg.constant 0.0 : tensor<3xf32>
+  %s = sdg.merge {t = 0 : %zero, t > 0 : %h[i, t - 1]} in (i, t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %h = sdg.add %s[i, t], %x[i, t] in (i, t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %g = sdg.mul %h[i, t], %h[i, T - 1] in (i, t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %y = sdg.sum %g[i, 0:T] axes [0] in (i) : (tensor<3xf32>) -> tensor<3xf32>
+  sdg.output "y" %y[i] in (i) : tensor<3xf32>
+}
+"""
+
+
+def planned(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[loop.ProgramOp, Claim]:
+    """A planned program and what is claimed of it."""
+    claims: list[Claim] = []
+
+    def keep(program: loop.ProgramOp, claim: Claim) -> None:
+        claims.append(claim)
+
+    program = schedule_program(parse(text))
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "check_storage", keep)
+        driver.plan_storage(program)
+    check_storage(program, claims[0])
+    return program, claims[0]
+
+
+def of_type(program: Operation, kind: type) -> list:
+    return [op for op in program.walk() if isinstance(op, kind)]
+
+
+def buffer(program: loop.ProgramOp, name: str) -> loop.BufferOperation:
+    return next(op for op in of_type(program, loop.BufferOperation) if op.buffer.name_hint == name)
+
+
+def restore(program: loop.ProgramOp, name: str, **changes: object) -> None:
+    """Store the dims of a buffer otherwise."""
+    op = buffer(program, name)
+    dims = tuple(replace(dim, **changes) for dim in op.buffer_type.dims)
+    op.buffer._type = loop.BufferType.of(dims, op.buffer_type.row)  # pyright: ignore[reportPrivateUsage]
+
+
+def fewer_slots(program: loop.ProgramOp) -> None:
+    restore(program, "k", slots=2)
+
+
+def one_slot(program: loop.ProgramOp) -> None:
+    restore(program, "v", slots=1)
+
+
+def other_row(program: loop.ProgramOp) -> None:
+    op = next(op for op in of_type(program, loop.ComputeOp) if op.outs[0].name_hint == "k")
+    op.out_indices = ArrayAttr([IndexAttr(index("[t + 1]"))])
+
+
+def early_free(program: loop.ProgramOp) -> None:
+    free = next(op for op in of_type(program, loop.FreeOp))
+    guard = free.parent_op()
+    guard.detach()
+    first = next(op for op in of_type(program, loop.ComputeOp) if op.ins[-1] is free.buffer or free.buffer in op.ins)
+    first.parent.insert_op_before(guard, first)
+
+
+def free_too_much(program: loop.ProgramOp) -> None:
+    guard = of_type(program, loop.FreeOp)[0].parent_op()
+    guard.condition_attr = CondAttr(cond("t >= 1"))
+
+
+def free_twice(program: loop.ProgramOp) -> None:
+    free = of_type(program, loop.FreeOp)[0]
+    free.parent.insert_op_after(free.clone(), free)
+
+
+def swap_leaves(program: loop.ProgramOp) -> None:
+    """The contraction reads the weights after they are updated."""
+    update = next(op for op in of_type(program, loop.ComputeOp) if op.ins[0] is op.outs[0])
+    update.detach()
+    reader = next(op for op in of_type(program, loop.ComputeOp) if update.outs[0] in op.ins)
+    reader.parent.insert_op_before(update, reader)
+
+
+def start_late(program: loop.ProgramOp) -> None:
+    """The first value of the weights is written after the loop."""
+    start = next(op for op in of_type(program, loop.ComputeOp) if not op.point)
+    start.detach()
+    program.body.block.add_op(start)
+
+
+def start_in_the_loop(program: loop.ProgramOp) -> None:
+    """The first value of the weights is written in every iteration."""
+    start = next(op for op in of_type(program, loop.ComputeOp) if not op.point)
+    start.detach()
+    body = of_type(program, loop.ForOp)[0].body.block
+    body.insert_op_before(start, body.first_op)
+
+
+def lose_an_operation(program: loop.ProgramOp) -> None:
+    of_type(program, loop.ComputeOp)[-1].detach()
+
+
+def other_guard(program: loop.ProgramOp) -> None:
+    op = of_type(program, loop.ComputeOp)[-1]
+    block = op.parent
+    op.detach()
+    block.add_op(loop.IfOp(cond("T > 5"), Region(Block([op]))))
+
+
+def inner_buffer(program: loop.ProgramOp) -> None:
+    """A buffer that carries rows from one step to the next is made anew in each."""
+    op = buffer(program, "h")
+    body = of_type(program, loop.ForOp)[1].body.block
+    op.detach()
+    body.insert_op_before(op, body.first_op)
+
+
+FAULTS: list[tuple[str, str, Callable[[loop.ProgramOp], None], str]] = [
+    ("fewer_slots", WINDOW, fewer_slots, "overwritten while it is still read"),
+    ("one_slot", WINDOW, one_slot, "overwritten while it is still read"),
+    ("other_row", WINDOW, other_row, "rows other than those planned"),
+    ("early_free", WINDOW, early_free, "read after it is freed|freed before it is written"),
+    ("free_too_much", WINDOW, free_too_much, "freed that is never written"),
+    ("free_twice", WINDOW, free_twice, "other rows than those planned|freed twice"),
+    ("swap_leaves", STATE, swap_leaves, "overwritten while it is still read|read before it is written"),
+    ("start_late", STATE, start_late, "read before it is written"),
+    ("start_in_the_loop", STATE, start_in_the_loop, "written twice"),
+    ("lose_an_operation", RNN, lose_an_operation, "a result is lost"),
+    ("other_guard", RNN, other_guard, "runs at other points"),
+    ("inner_buffer", RNN, inner_buffer, "in another iteration"),
+]
+
+
+@pytest.mark.parametrize(("text", "fault", "message"), [fault[1:] for fault in FAULTS], ids=[f[0] for f in FAULTS])
+def test_faults(
+    text: str, fault: Callable[[loop.ProgramOp], None], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, claim = planned(text, monkeypatch)
+    fault(program)
+    with pytest.raises(IllegalStorageError, match=message):
+        check_storage(program, claim)
+
+
+def test_a_wrong_claim_of_donation(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = STATE.replace("sdg.sub %w[i], %x[i]", "sdg.sub %w[i], %w0")
+    program, claim = planned(text, monkeypatch)
+    assert not claim.donated
+    with pytest.raises(IllegalStorageError, match="read after its array is overwritten"):
+        check_storage(program, replace(claim, donated=[(buffer(program, "w0").buffer, buffer(program, "wI").buffer)]))
+
+
+def test_a_copy_that_is_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of two buffers are said to lie in cells where they do not coincide."""
+    program, claim = planned(RNN, monkeypatch)
+    shifted = dict(claim.memories)
+    for source, memory in claim.memories.items():
+        if source.name_hint == "s":
+            shifted[source] = replace(memory, cells=tuple(_shifted(cell) for cell in memory.cells))
+    with pytest.raises(IllegalStorageError):
+        check_storage(program, replace(claim, memories=shifted))
+
+
+def _shifted(cell: Expr) -> Expr:
+    return cell + 1 if cell == expr("t") else cell
+
+
+def test_slices_of_claims() -> None:
+    alloc = loop.AllocOp(loop.BufferType.of((), tensor(f32)))
+    memory = Memory(alloc.buffer, ("i", "t"), (expr("i"), expr("t + 1"), expr("T")), (0, 1, 2))
+    assert memory.at(index("[2, 0:t]")) == (expr("2"), Slice(expr("1"), expr("t + 1")), expr("T"))
