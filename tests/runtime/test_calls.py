@@ -229,3 +229,22 @@ def test_triton_kernels_in_the_interpreter(executable: tp.Executable) -> None:
     assert np.array_equal(interpreted(**arrays(3))["h"], executable(**arrays(3))["h"])
     with pytest.raises(ValueError, match="the environment broke"):
         tp.compile(hosted(fail_at=1), target="triton-interpret")(T=3)
+
+
+def test_a_host_may_keep_what_it_is_given() -> None:
+    kept: list[np.ndarray] = []
+
+    class Recorder:
+        def record(self, row: np.ndarray) -> np.ndarray:
+            kept.append(row)
+            return row[0]
+
+    @tp.program
+    def recorded():
+        t, _ = tp.dim("t")
+        x = tp.input("x", tp.f32[3], over=t)
+        tp.output("first", tp.host(Recorder).record(-x, returns=tp.f32[()]))
+
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    tp.compile(recorded())(x=x)
+    assert np.array_equal(np.stack(kept), -x)
