@@ -14,7 +14,7 @@ from typing import TypeAlias
 from xdsl.ir import Operation
 
 from tempo_ir.dialects.sdg import Access, ArangeOp, PadOp, ScatterAddOp, domain_of, value_text
-from tempo_ir.dialects.types import Extent, shape_of
+from tempo_ir.dialects.types import Extent, shape_of, tensor
 from tempo_ir.index import (
     TRUE,
     Cond,
@@ -191,7 +191,10 @@ class _Readers:
         after: list[Extent] = [0] * len(shape)
         first = self._rows_before(entry, bound)
         before[axis], after[axis] = first, bound - as_expr(shape[axis]) - first
-        return self.build.build(PadOp, gradient, symbols=symbols, low=before, high=after, value=0.0)
+        # the extent is stated: minima and maxima of a window do not cancel, though isl proves their sum to be the bound
+        whole = tensor(gradient.tensor.element_type, (*shape[:axis], bound, *shape[axis + 1 :]))
+        amounts = {"low": before, "high": after, "value": 0.0}
+        return self.build.build(PadOp, gradient, symbols=symbols, result_type=whole, **amounts)
 
     def _rows_before(self, entry: Slice, bound: Expr) -> Expr:
         """The start of a slice, kept inside of the axis where the slice may be empty and lie outside."""

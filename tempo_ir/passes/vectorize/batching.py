@@ -39,7 +39,7 @@ from tempo_ir.dialects.sdg import (
     TransposeOp,
     UnaryOp,
 )
-from tempo_ir.dialects.types import Extent, Shape, element, shape_of
+from tempo_ir.dialects.types import Extent, Shape, element, shape_of, tensor
 from tempo_ir.index import Const, Domain, Entry, Expr, Slice, Sym, free_symbols
 from tempo_ir.passes.building import GraphBuilder, full, normal_form, symbols_of
 
@@ -158,7 +158,10 @@ def pad(build: GraphBuilder, op: SdgOp, operands: Sequence[Operand], batch: Batc
     op = cast(PadOp, op)
     low, high = (Const(0), *op.low), (Const(0), *op.high)
     symbols = free_symbols(low) | free_symbols(high)
-    return build.build(PadOp, operands[0].access, symbols=symbols, low=low, high=high, value=op.value)
+    result = tensor(element(op.result.type), (batch.count, *shape_of(op.result.type)))
+    return build.build(
+        PadOp, operands[0].access, symbols=symbols, low=low, high=high, value=op.value, result_type=result
+    )
 
 
 def concat(build: GraphBuilder, op: SdgOp, operands: Sequence[Operand], batch: Batch) -> Access:
