@@ -235,7 +235,7 @@ def test_a_host_may_keep_what_it_is_given() -> None:
     kept: list[np.ndarray] = []
 
     class Recorder:
-        def record(self, row: np.ndarray) -> np.ndarray:
+        def look(self, row: np.ndarray) -> np.ndarray:
             kept.append(row)
             return row[0]
 
@@ -243,7 +243,7 @@ def test_a_host_may_keep_what_it_is_given() -> None:
     def recorded():
         t, _ = tp.dim("t")
         x = tp.input("x", tp.f32[3], over=t)
-        tp.output("first", tp.host(Recorder).record(-x, returns=tp.f32[()]))
+        tp.output("first", tp.host(Recorder).look(-x, returns=tp.f32[()]))
 
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     tp.compile(recorded())(x=x)
