@@ -177,3 +177,58 @@ def test_a_loop_that_ends_by_its_data(stop: int) -> None:
         {"T": 9},
     )
     assert np.count_nonzero(outputs["y"]) == min(stop + 1, 9)
+
+
+RINGS = """
+loop.program @rings dims(t: T) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 3xf32>
+  %k = loop.alloc : !loop.buffer<(t: ring 4) 3xf32>
+  %v = loop.alloc : !loop.buffer<(t: ring 4) 3xf32>
+  %y = loop.output "y" : !loop.buffer<(t: full) RESULT>
+  loop.for t = 0 to T {
+    loop.compute at (t = t) ins(%a = %x[t]) outs(%k[t]) { loop.yield %a : tensor<3xf32> }
+    loop.compute at (t = t) ins(%a = %x[t]) outs(%v[t]) {
+      %r = sdg.exp %a : (tensor<3xf32>) -> tensor<3xf32>
+      loop.yield %r : tensor<3xf32>
+    }
+    loop.kernel at (t = t) ins(%a = %k[max(0, t - 3):t + 1], %b = %v[max(0, t - 3):t + 1],
+        %c = %x[max(0, t - 3):t + 1]) outs(%y[t]) {
+      BODY
+      loop.yield %r : tensor<RESULT>
+    }
+  }
+}
+"""
+WINDOWED = "tensor<?x3xf32, #sdg.size<min(t + 1, 4)>>"
+WEIGHTS = "tensor<?xf32, #sdg.size<min(t + 1, 4)>>"
+READ_TOGETHER = {
+    "both": ("3xf32", f'%r = sdg.contract "nd,nd->d" %a, %b : ({WINDOWED}, {WINDOWED}) -> tensor<3xf32>'),
+    "memory": ("3xf32", f'%r = sdg.contract "nd,nd->d" %a, %c : ({WINDOWED}, {WINDOWED}) -> tensor<3xf32>'),
+    "attention": (
+        "3xf32",
+        f"""%q = sdg.constant 1.0 : tensor<3xf32>
+      %s = sdg.contract "d,nd->n" %q, %a : (tensor<3xf32>, {WINDOWED}) -> {WEIGHTS}
+      %p = sdg.softmax %s axis 0 : ({WEIGHTS}) -> {WEIGHTS}
+      %r = sdg.contract "n,nd->d" %p, %b : ({WEIGHTS}, {WINDOWED}) -> tensor<3xf32>""",
+    ),
+    "positions": (
+        "3xf32",
+        f"""%i = sdg.arange [0:min(t + 1, 4)] : tensor<?xi64, #sdg.size<min(t + 1, 4)>>
+      %f = sdg.cast %i : (tensor<?xi64, #sdg.size<min(t + 1, 4)>>) -> {WEIGHTS}
+      %r = sdg.contract "n,nd->d" %f, %b : ({WEIGHTS}, {WINDOWED}) -> tensor<3xf32>""",
+    ),
+    "reversed": (
+        "3xf32",
+        f"""%z = sdg.reverse %a axis 0 : ({WINDOWED}) -> {WINDOWED}
+      %m = sdg.mul %z, %b : ({WINDOWED}, {WINDOWED}) -> {WINDOWED}
+      %r = sdg.sum %m axes [0] : ({WINDOWED}) -> tensor<3xf32>""",
+    ),
+    "first": ("3xi64", f"%r = sdg.argmax %a axis 0 : ({WINDOWED}) -> tensor<3xi64>"),
+}
+
+
+@pytest.mark.parametrize("body", READ_TOGETHER)
+@pytest.mark.parametrize("T", [0, 1, 3, 4, 5, 18])
+def test_windows_of_rings_in_one_kernel(T: int, body: str) -> None:
+    shape, text = READ_TOGETHER[body]
+    agrees(RINGS.replace("RESULT", shape).replace("BODY", text), {"x": normal(T, 3)}, {"T": T})

@@ -14,7 +14,7 @@ needs masks: such a pair is joined only if the inner axis is too short to fill a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -24,7 +24,7 @@ from tempo_ir.dialects.loop import BodyOperation, YieldOp
 from tempo_ir.dialects.types import Extent, element, shape_of, tensor
 from tempo_ir.index import Const, as_expr, simplify
 from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
-from tempo_ir.lowering.kernels.layout import Array, Axis
+from tempo_ir.lowering.kernels.layout import Array
 
 SHORT = 64
 """Elements of an inner axis from which on it fills a block."""
@@ -249,7 +249,7 @@ class _Groups:
         """The memory with its axes joined."""
         extents = self.extents([axis.extent for axis in array.axes])
         last = [array.axes[group[-1]] for group in self.axes]
-        axes = [Axis(extent, axis.stride, axis.wrap) for extent, axis in zip(extents, last, strict=True)]
+        axes = [replace(axis, extent=extent) for extent, axis in zip(extents, last, strict=True)]
         return Array(array.offset, tuple(axes))
 
 

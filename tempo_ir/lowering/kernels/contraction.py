@@ -134,6 +134,7 @@ def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapp
         for number, letter in letters.items()
     ]
     axes.sort(key=lambda axis: axis.block)
+    translator.unordered.update(axis.key for axis in axes)
 
     def step(at: list[Coordinate], carried: Carried | None) -> Carried:
         named = {letters[axis.key.axis]: coordinate for axis, coordinate in zip(axes, at, strict=True)}

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute
 from tempo_ir.dialects.loop import BufferAccess, BufferDim, BufferType
 from tempo_ir.dialects.tile.attributes import bit_width
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of
-from tempo_ir.index import Const, Domain, Expr, Slice, Space, as_expr, free_symbols, simplify
+from tempo_ir.index import Const, Domain, Expr, MinMax, Slice, Space, as_expr, free_symbols, simplify
 from tempo_ir.index.rules import PROGRAM_FACTS
 
 
@@ -104,12 +104,13 @@ class Axis:
     """An axis of the accessed tensor: its extent, and elements between neighbours.
 
     `wrap` is None, or for a window of a ring `(first, slots)`: element k stands in slot `(first + k) mod slots`, and
-    `stride` is that of the slots.
+    `stride` is that of the slots. `filled` says that the window stands in slots 0 to its extent, turned round or not.
     """
 
     extent: Extent
     stride: Expr
     wrap: tuple[Expr, int] | None = None
+    filled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ def array_of(access: BufferAccess, layout: Layout) -> Array:
             continue
         extent = shape[len(axes)]
         if dim.storage == "ring" and extent != 1:
-            axes.append(Axis(extent, stride * entry.step, (first, dim.slots)))
+            axes.append(Axis(extent, stride * entry.step, (first, dim.slots), _is_filled(entry, dim.slots)))
             continue
         offset = offset + slot * stride
         axes.append(Axis(extent, stride * entry.step))
@@ -142,6 +143,14 @@ def array_of(access: BufferAccess, layout: Layout) -> Array:
     strides = row_major(room) if layout.row_strides is None else layout.row_strides
     axes += [Axis(extent, stride) for extent, stride in zip(row, strides, strict=True)]
     return Array(simplify(offset, PROGRAM_FACTS), tuple(axes))
+
+
+def _is_filled(window: Slice, slots: int) -> bool:
+    """Whether a window of a ring begins at 0 or takes all slots: `[max(0, t - 7):t + 1]` of 8."""
+    if window.step != 1:
+        return False
+    starts = window.start.args if isinstance(window.start, MinMax) and window.start.op == "max" else (window.start,)
+    return all(start == Const(0) or simplify(window.stop - start) == Const(slots) for start in starts)
 
 
 def row_major(shape: Shape | Sequence[Extent]) -> list[Expr]:

@@ -127,6 +127,7 @@ def fold(
     """`body`, which is asked at the coordinates of the reduced axes by number, combined over all of them."""
 
     wide = carried_along(translator, axes, lanes)
+    translator.unordered.update(axis.key for axis in axes)
 
     def step(at: list[Coordinate], carried: Carried | None) -> Carried:
         places = {axis.key.axis: coordinate for axis, coordinate in zip(axes, at, strict=True)}

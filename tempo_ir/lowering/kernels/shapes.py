@@ -99,6 +99,7 @@ def _concat_lane(translator: Translator, op: sdg.ConcatOp, at: Coordinates, boun
 def _unit_lane(translator: Translator, coordinate: Coordinate) -> tuple[Lane, Expr]:
     """The lane of a coordinate that counts up by ones from a place that the launch knows, and that place."""
     assert coordinate.lane is not None
+    translator.needs_order(coordinate.lane)
     shift = translator.builder.simplify(coordinate.shift)
     if coordinate.step != 1 or translator.builder.is_local(shift):
         raise Refine(translator.key_of(coordinate.lane), points=True)
@@ -179,6 +180,8 @@ def is_dense(source: Source, shape: Shape) -> bool:
 
 def reshaped(translator: Translator, at: Coordinates, shape: Shape, into: Shape) -> Coordinates:
     """The coordinates in a tensor of shape `into` of what a tensor of `shape` has at `at`."""
+    for lane in lanes_of(at):
+        translator.needs_order(lane)
     symbols = {lane: Sym(f"$x{number}") for number, lane in enumerate(lanes_of(at))}
     facts = Facts(
         (

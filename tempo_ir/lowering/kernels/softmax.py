@@ -117,6 +117,7 @@ class Pass:
         self.row = row
         self.axes, self.lanes = reduced_axes(translator, op, op.operand, (op.axis,), row)
         self.element: Attribute = accumulator(translator.element(op.operand))
+        translator.unordered.update(axis.key for axis in self.axes)
         self.along = carried_along(translator, self.axes, self.lanes)
 
     def run(self) -> Carried:

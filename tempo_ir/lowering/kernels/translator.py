@@ -47,15 +47,27 @@ class AxisKey:
 
 
 class Refine(Exception):
-    """An axis cannot be iterated as it is: read it point by point, in segments cut at `cuts`, or in digits of
-    `factor`."""
+    """An axis cannot be iterated as it is: read it point by point, in segments cut at `cuts`, in digits of `factor`, in
+    the order of the slots of a `ring`, or not in that of a ring since something on it has an order (`ordered`)."""
 
-    def __init__(self, key: AxisKey, *, points: bool = False, cuts: Sequence[Expr] = (), factor: int = 0):
-        super().__init__(f"axis {key.axis}: points={points}, cuts={[str(c) for c in cuts]}, factor={factor}")
+    def __init__(
+        self,
+        key: AxisKey,
+        *,
+        points: bool = False,
+        cuts: Sequence[Expr] = (),
+        factor: int = 0,
+        ring: tuple[Expr, int] | None = None,
+        ordered: bool = False,
+    ):
+        cut_texts = [str(cut) for cut in cuts]
+        super().__init__(f"axis {key.axis}: {points=}, cuts={cut_texts}, {factor=}, {ring=}, {ordered=}")
         self.key = key
         self.points = points
         self.cuts = tuple(cuts)
         self.factor = factor
+        self.ring = ring
+        self.ordered = ordered
 
 
 @dataclass
@@ -65,6 +77,9 @@ class Decisions:
     points: set[AxisKey] = field(default_factory=set[AxisKey])
     cuts: dict[AxisKey, tuple[Expr, ...]] = field(default_factory=dict[AxisKey, tuple[Expr, ...]])
     factors: dict[AxisKey, int] = field(default_factory=dict[AxisKey, int])
+    rings: dict[AxisKey, tuple[Expr, int]] = field(default_factory=dict[AxisKey, tuple[Expr, int]])
+    """Axes that are summed in the order of a ring's slots, with the window's first element and the slots."""
+    ordered: set[AxisKey] = field(default_factory=set[AxisKey])
 
     def learn(self, refine: Refine) -> None:
         """Record a refinement; raises Unsupported if it was known, so that a kernel is built a bounded number of
@@ -76,6 +91,11 @@ class Decisions:
             self.cuts[key] = tuple(dict.fromkeys((*self.cuts.get(key, ()), *refine.cuts)))
         elif refine.factor and key not in self.factors:
             self.factors[key] = refine.factor
+        elif refine.ring is not None and key not in self.rings and key not in self.ordered:
+            self.rings[key] = refine.ring
+        elif refine.ordered and key in self.rings:
+            del self.rings[key]
+            self.ordered.add(key)
         else:
             raise Unsupported(f"the iteration of an axis cannot be refined further ({refine})")
 
@@ -158,6 +178,8 @@ class Translator:
         self.failures: list[str] = []
         self.rows: dict[tuple[Operation, Coordinates], tuple[Tile, Tile]] = {}
         """What was computed once per row, by op and row."""
+        self.unordered: set[AxisKey] = set()
+        """Axes along which elements are only combined, in whatever order."""
 
     # -- values
 
@@ -255,13 +277,21 @@ class Translator:
 
     def _unwrapped(self, axis: Axis, coordinate: Coordinate) -> tuple[Axis, Coordinate]:
         """Replace an axis that wraps round a ring by the stretch of slots that the coordinate stands in."""
+        lane = coordinate.lane
+        ring = None if lane is None else self.decisions.rings.get(self.key_of(lane))
+        if lane is not None and ring is not None:
+            if axis.wrap != ring or coordinate.step != 1 or self.builder.simplify(coordinate.shift) != Const(0):
+                raise Refine(self.key_of(lane), ordered=True)
+            return Axis(axis.extent, axis.stride), coordinate
         if axis.wrap is None:
             return axis, coordinate
         first, slots = axis.wrap
         plain = Axis(axis.extent, axis.stride)
-        lane = coordinate.lane
         if lane is None:
             return plain, Coordinate(self.builder.simplify((coordinate.start + first) % slots))
+        key = self.key_of(lane)
+        if axis.filled and key in self.unordered and key not in self.decisions.ordered:
+            raise Refine(key, ring=axis.wrap)
         if coordinate.step != 1:
             raise Refine(self.key_of(lane), points=True)
         shift = self.builder.simplify(coordinate.shift)
@@ -430,6 +460,11 @@ class Translator:
             lane = Lane(axis.key, counter, block, high, low, full) if block else None
             loop.carry(*(body(Coordinate(counter, lane), loop.carried) or []))
         return loop.results
+
+    def needs_order(self, lane: Lane) -> None:
+        """Something depends on where along the axis an element is: the slots of a ring are no order for it."""
+        if self.key_of(lane) in self.decisions.rings:
+            raise Refine(self.key_of(lane), ordered=True)
 
     # -- comparisons
 
