@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -36,6 +38,17 @@ def test_binary_broadcasts(op: type) -> None:
         x = np.abs(x)
     types = [tensor(dtype(name), x.shape), tensor(dtype(name), y.shape)]
     check(lambda a, b: op(a, b, domain=NO_DIMS), types, [x, y], tolerance=1e-5)
+
+
+@pytest.mark.parametrize("wide", [(2, 1, 4, 5), (4, 1, 5), (1, 3, 1), (1, 1, 6)])
+def test_axes_of_one_element_beside_stretched_ones(wide: tuple[int, ...]) -> None:
+    narrow = {wide[start:] for start in range(len(wide) + 1)}
+    narrow |= {tuple(1 if number in dropped else extent for number, extent in enumerate(shape))
+               for shape in list(narrow) for count in range(len(shape) + 1)
+               for dropped in combinations(range(len(shape)), count)}  # fmt: skip
+    for shape in sorted(narrow):
+        types = [tensor(dtype("f32"), wide), tensor(dtype("f32"), shape)]
+        check(lambda a, b: sdg.SubOp(a, b, domain=NO_DIMS), types, [data(wide), data(shape, seed=1)])
 
 
 @pytest.mark.parametrize("name", ["i8", "i32", "i64", "u8", "f64", "f16", "bf16"])

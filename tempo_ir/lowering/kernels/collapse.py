@@ -130,16 +130,11 @@ class _Pairs:
         """Aligned right; what the operand has not, or has with extent 1, it is stretched along."""
         small, large = shape_of(operand.type), shape_of(result.type)
         shift = len(large) - len(small)
+        stretched = _stretched([*[1] * shift, *small], large)
         for axis in range(len(large) - 1):
-            first, second = axis - shift, axis + 1 - shift
-            if second < 0 or (first < 0 and small[second] == 1):
-                continue
-            if first < 0:
-                self.part(result, axis)
-                continue
-            self.tie((operand, first), (result, axis))
-            same = small[first] == large[axis] and small[second] == large[axis + 1]
-            if not same and not small[first] == small[second] == 1:
+            if axis >= shift:
+                self.tie((operand, axis - shift), (result, axis))
+            if stretched[axis] is None or stretched[axis] != stretched[axis + 1]:
                 self.part(result, axis)
 
     def _contraction(self, op: sdg.ContractOp) -> None:
@@ -193,6 +188,17 @@ class _Pairs:
             if not members & self.apart:
                 classes.append(members)
         return classes
+
+
+def _stretched(small: Sequence[Extent], large: Sequence[Extent]) -> list[bool | None]:
+    """For each axis whether an operand is stretched along it, None where that is not known. An axis of one element on
+    both sides may be either: it is what its neighbour is, so that `2x1x1` within `2x1x4` is `2x1` within `2x4`."""
+    kinds = [False if a == b else True if a == 1 else None for a, b in zip(small, large, strict=True)]
+    single = [a == b == 1 for a, b in zip(small, large, strict=True)]
+    free = next((kind for kind, one in zip(kinds, single, strict=True) if not one), False)
+    for axis, one in enumerate(single):
+        kinds[axis] = free = free if one else kinds[axis]
+    return kinds
 
 
 def _rank(value: SSAValue) -> int:
