@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
@@ -10,14 +11,14 @@ from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.index.expr import Index
 from tempo_ir.lowering.storage.check import Claim, Memory, check_storage, instances
 from tempo_ir.lowering.storage.donation import mark_donations
-from tempo_ir.lowering.storage.frees import insert_frees, last_reads
+from tempo_ir.lowering.storage.frees import Free, insert_frees, last_reads
 from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
 
 
-def plan_storage(program: ProgramOp) -> None:
+def plan_storage(program: ProgramOp) -> Counter[str]:
     """
-    Let the buffers of a program keep no more rows than are read.
+    Let the buffers of a program keep no more rows than are read; counts what was done.
 
     Raises IllegalStorageError, a fault of the compiler, where the result loses a value.
     """
@@ -31,6 +32,16 @@ def plan_storage(program: ProgramOp) -> None:
     freed = insert_frees(frees, buffers, {old: new for new, (old, _) in rewriter.replaced.items()})
     memories = dict(_memories(plan, buffers))
     check_storage(program, Claim(before, memories, rewriter.replaced, freed, dict(_starts(plan)), donated))
+    return _summary(plan, frees, donated)
+
+
+def _summary(plan: Sequence[Planned], frees: Sequence[Free], donated: Sequence[object]) -> Counter[str]:
+    counts = Counter[str]()
+    for planned in plan:
+        classes = [dim.storage for dim in planned.stored] or ["slot"]
+        counts.update(f"buffers {storage}" for storage in dict.fromkeys(classes) if planned.group.output is None)
+        counts["copies removed"] += len(planned.group.copies)
+    return counts + Counter({"frees": len(frees), "states in place": len(donated)})
 
 
 def _starts(plan: Sequence[Planned]) -> Iterator[tuple[Operation, tuple[Index, tuple[Operation, ...]]]]:

@@ -11,6 +11,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.lowering.storage.uses import is_lowered
+from tempo_ir.passes.remarks import count
 
 
 @dataclass(frozen=True)
@@ -46,4 +47,5 @@ class LoopPlanStoragePass(ModulePass):
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
             if is_lowered(program):
                 raise PassFailedException(f"kernels are launched already: put {self.name} before loop-lower-kernels")
-            plan_storage(program)
+            for name, number in plan_storage(program).items():
+                count(self, name, number)
