@@ -103,8 +103,11 @@ class State(Tensor):
         assert isinstance(merge, sdg.MergeOp)
         merge.set_cases(carried(self.steps, bounds, self.first, update))
         last = sdg.MergeOp(
-            (ix.compare("=", _count(bounds), 0), sdg.Access(self.first)),
-            (ix.compare(">", _count(bounds), 0), previous(update, {name: bound - 1 for name, bound in bounds.items()})),
+            (ix.disj(*(ix.compare("=", bound, 0) for bound in bounds.values())), sdg.Access(self.first)),
+            (
+                ix.conj(*(ix.compare(">", bound, 0) for bound in bounds.values())),
+                previous(update, {name: bound - 1 for name, bound in bounds.items()}),
+            ),
             domain=Domain(),
             result_type=self.value.type,
         )
@@ -135,11 +138,6 @@ def carried(
 def previous(update: Tensor, point: dict[str, Expr]) -> sdg.Access:
     """The update read at another step."""
     return sdg.Access(update.value, ix.substitute(update.index, point))
-
-
-def _count(bounds: dict[str, Expr]) -> Expr:
-    """The bound of the outermost step dim, which says whether there is any step."""
-    return next(iter(bounds.values()))
 
 
 def hint(label: str) -> str:

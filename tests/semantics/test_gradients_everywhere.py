@@ -29,6 +29,16 @@ READS = {
         [3, 6, 9, 7],
     ),
     "step": (lambda x, w, t, T: w * x[0:T:3].sum(), lambda x, w, t: w[t] * x[::3].sum(), [10, 0, 0, 10]),
+    "attention over a window": (
+        lambda x, w, t, T: (tp.softmax(x[tp.maximum(0, t - 2) : t + 1] * w) * x[tp.maximum(0, t - 2) : t + 1]).sum(),
+        lambda x, w, t: (torch.softmax(x[max(0, t - 2) : t + 1] * w[t], 0) * x[max(0, t - 2) : t + 1]).sum(),
+        None,
+    ),
+    "attention ahead": (
+        lambda x, w, t, T: (tp.softmax(x[t : tp.minimum(t + 3, T)] * w) * x[t : tp.minimum(t + 3, T)]).sum(),
+        lambda x, w, t: (torch.softmax(x[t : t + 3] * w[t], 0) * x[t : t + 3]).sum(),
+        None,
+    ),
     "attention": (
         lambda x, w, t, T: (tp.softmax(x[0 : t + 1] * w) * x[0 : t + 1]).sum(),
         lambda x, w, t: (torch.softmax(x[: t + 1] * w[t], 0) * x[: t + 1]).sum(),

@@ -107,15 +107,19 @@ class Buffers:
 
 
 def _extent(domain: Domain, dim: str, space: Space) -> Expr | None:
-    """One past the greatest value of a dim where that is not the declared bound, over the bounds alone."""
+    """One past the greatest value of a dim where that is not the declared bound, over the bounds alone; None where it
+    is, or no expression says it."""
     upper = domain.upper(dim, space)
     if upper == space.bound(dim):
         return None
     if not free_symbols(upper) & set(domain.dims):
         return upper
-    from tempo_ir.index.isl import upper_bound
+    from tempo_ir.index.isl import Inexact, upper_bound
 
-    bound = upper_bound(upper, space, domain)
+    try:
+        bound = upper_bound(upper, space, domain)
+    except Inexact:
+        return None
     return None if bound == space.bound(dim) else bound
 
 

@@ -240,7 +240,7 @@ class _AstReader:
         return (For(iterator, lower - base, upper - base, step, down, body),)
 
     def _is_natural(self, lower: Expr) -> bool:
-        """Whether a loop from `lower` has no negative iterations; what comes after takes every name to be at least 0."""
+        """Whether a loop from `lower` has no negative iterations: all that follows takes names to be at least 0."""
         if at_least_zero(lower, PROGRAM_FACTS):
             return True
         return free_symbols(lower) <= set(self.space.params) and prove(compare(">=", lower, 0), self.space)
