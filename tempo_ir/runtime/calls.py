@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -54,9 +54,10 @@ class Call:
         """Lay the buffers out: the caller's arrays where they are, outputs fresh, the others in the arena."""
         flat: dict[SSAValue, Array] = {}
         outputs: dict[str, Array] = {}
+        donated = apart(request.arrays) if request.donate else frozenset[str]()
         for buffer, offset in zip(buffers, placement.offsets, strict=True):
             if buffer.owner == "output":
-                outputs[buffer.key] = output_array(buffer, request)
+                outputs[buffer.key] = output_array(buffer, request, donated)
                 flat[buffer.value] = outputs[buffer.key].reshape(-1)
             elif buffer.owner:
                 flat[buffer.value] = contiguous(request.arrays[buffer.key]).reshape(-1)
@@ -149,12 +150,26 @@ class Call:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def output_array(buffer: Buffer, request: Request) -> Array:
+def output_array(buffer: Buffer, request: Request, donated: Collection[str]) -> Array:
     """The array of an output: that of the parameter of its key where it may be and was donated, else zeros."""
     given = request.arrays.get(buffer.key)
-    if request.donate and buffer.donated and given is not None and given.flags.writeable and contiguous(given) is given:
-        return given
+    if buffer.donated and given is not None and buffer.key in donated:
+        if given.flags.writeable and contiguous(given) is given:
+            return given
     return aligned_zeros(buffer.shape(request.bounds), buffer.dtype)
+
+
+def apart(arrays: Mapping[str, Array]) -> frozenset[str]:
+    """The names of the arrays that share no memory with another of them."""
+    spans = sorted((*np.lib.array_utils.byte_bounds(array), name) for name, array in arrays.items() if array.size)
+    sharing: set[str] = set()
+    last, reached = "", 0
+    for begin, end, name in spans:
+        if begin < reached:
+            sharing |= {name, last}
+        if end > reached:
+            last, reached = name, end
+    return frozenset(arrays) - sharing
 
 
 def contiguous(array: Array) -> Array:

@@ -554,3 +554,50 @@ def test_a_prefix_of_what_a_step_itself_makes() -> None:
             h[t] = 0.5 * h[:t].sum() + t
         run.gives({"h": h}, T=T)
     assert per_step(3, lambda t: t).tolist() == [0, 1, 2]
+
+
+def exchanged():
+    i, I = tp.dim("i")
+    x = tp.input("x", tp.f32[4], over=i)
+    w = tp.state("w", tp.f32[4], init=1.0, steps=i)
+    v = tp.state("v", tp.f32[4], init=2.0, steps=i)
+    w.next = w + v * x
+    v.next = w * 0.5
+    tp.output("first", w)
+    tp.output("second", v)
+
+
+@pytest.mark.parametrize("donate", [False, True])
+@pytest.mark.parametrize("sharing", ["nothing", "one array", "overlap", "an input", "read-only", "strided", "torch"])
+def test_donated_arrays_that_share_memory(sharing: str, donate: bool) -> None:
+    exe = tp.compile(tp.program(exchanged)())
+    for I in (1, 2, 5):
+        x, memory = normal(I, 4), np.arange(16, dtype=np.float32) / 4
+        w, v = memory[:4], memory[8:12]
+        if sharing == "one array":
+            v = w
+        elif sharing == "overlap":
+            v = memory[2:6]
+        elif sharing == "an input":
+            w = x[-1]
+        elif sharing == "read-only":
+            w.flags.writeable = False
+        elif sharing == "strided":
+            w = memory[:8:2]
+        first, second = [], []
+        carried = w.astype(np.float64), v.astype(np.float64)
+        for row in x.astype(np.float64):
+            first.append(carried[0])
+            second.append(carried[1])
+            carried = carried[0] + carried[1] * row, carried[0] * 0.5
+        kept = memory.copy()
+        given = {"w": torch.from_numpy(w), "v": torch.from_numpy(v)} if sharing == "torch" else {"w": w, "v": v}
+        out = exe(x=x, state=given, donate=donate)
+        for actual, expected in zip(
+            (out["first"], out["second"], out.state["w"], out.state["v"]), (first, second, *carried), strict=True
+        ):
+            np.testing.assert_allclose(np.asarray(actual), expected, rtol=1e-5)
+        if not donate:
+            np.testing.assert_array_equal(memory, kept)
+        if sharing == "read-only":
+            np.testing.assert_array_equal(w, kept[:4])
