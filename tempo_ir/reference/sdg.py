@@ -120,15 +120,11 @@ class Run:
         return np.zeros((*extents, *shape), numpy_dtype(element(op.accesses[0].type)))
 
     def _extents(self, op: sdg.OutputOp) -> list[int]:
-        """One past the greatest value that each dim may take, over all points of the dims that its range depends on."""
-        points = list(op.domain.points(self.space, self.bounds))
-        extents: list[int] = []
-        for dim in op.domain.dims:
-            upper = op.domain.upper(dim, self.space)
-            inner = free_symbols(upper) & set(op.domain.dims)
-            values = [evaluate_index(upper, {**self.bounds, **point}) for point in (points if inner else [{}])]
-            extents.append(max(0, *values, 0))
-        return extents
+        """The end of the range of each dim; the declared bound where that end varies with another dim."""
+        ends = [(dim, op.domain.upper(dim, self.space)) for dim in op.domain.dims]
+        inner = set(op.domain.dims)
+        extents = [self.space.bound(dim) if free_symbols(end) & inner else end for dim, end in ends]
+        return [max(0, evaluate_index(extent, self.bounds)) for extent in extents]
 
     # Values on demand
 

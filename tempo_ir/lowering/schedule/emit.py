@@ -77,7 +77,7 @@ class Buffers:
 
     def _output(self, op: SdgOutputOp, in_place: bool) -> BufferOperation:
         (access,) = op.accesses
-        buffer = OutputOp(op.key.data, self._callers_type(op.domain, access.type))
+        buffer = OutputOp(op.key.data, self._output_type(op.domain, access.type))
         if in_place:
             return self._holding(buffer, op.value, op)
         self.of_output[op] = buffer.buffer
@@ -102,8 +102,19 @@ class Buffers:
         return BufferType.of(dims, as_tensor(value.type))
 
     def _callers_type(self, domain: Domain, point: Attribute) -> BufferType:
-        """An array of the caller has all the points that the program declares, whatever the domain."""
+        """An array that the caller gives has all the points that the program declares, whatever the domain."""
         return BufferType.of(tuple(BufferDim(dim) for dim in domain.dims), as_tensor(point))
+
+
+    def _output_type(self, domain: Domain, point: Attribute) -> BufferType:
+        """An output has rows to the end of each dim's range; to the declared bound where another dim moves that end."""
+        ends = {dim: domain.upper(dim, self._space) for dim in domain.dims}
+        fixed = {dim: end for dim, end in ends.items() if not free_symbols(end) & set(domain.dims)}
+        dims = tuple(
+            BufferDim(dim, extent=None if fixed.get(dim) in (None, self._space.bound(dim)) else fixed[dim])
+            for dim in domain.dims
+        )
+        return BufferType.of(dims, as_tensor(point))
 
 
 def _extent(domain: Domain, dim: str, space: Space) -> Expr | None:
