@@ -20,23 +20,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.loop import (
-    AccessOperation,
-    BodyOperation,
-    BufferDim,
-    BufferType,
-    ForOp,
-    FreeOp,
-    IfOp,
-    OutputOp,
-    ProgramOp,
-    YieldOp,
-)
-from tempo_ir.dialects.sdg import SdgOp
-from tempo_ir.dialects.types import shape_of
+from tempo_ir.dialects.loop import BufferDim, BufferType, ForOp, FreeOp, OutputOp, ProgramOp
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import (
     TRUE,
@@ -53,6 +40,7 @@ from tempo_ir.index.expr import (
     substitute,
 )
 from tempo_ir.index.isl import DIM, Map, Set, Writer, counterexample, encode, params_set, read_map, read_set, tuple_text
+from tempo_ir.lowering.storage.instances import Instance, instances, reads_in_place
 
 
 class IllegalStorageError(PassFailedException):
@@ -61,41 +49,6 @@ class IllegalStorageError(PassFailedException):
     def __init__(self, message: str, op: Operation):
         super().__init__(f"internal error, illegal storage: {message}")
         self.op = op
-
-
-@dataclass(frozen=True)
-class Instance:
-    """An operation as it stands in a program, with its accesses. `time` numbers the loops round it and itself."""
-
-    op: Operation
-    loops: tuple[ForOp, ...]
-    guard: Cond
-    time: tuple[int, ...]
-    reads: tuple[tuple[SSAValue, Index], ...] = ()
-    writes: tuple[tuple[SSAValue, Index], ...] = ()
-    arguments: tuple[SSAValue, ...] = ()
-    results: tuple[SSAValue, ...] = ()
-    body: tuple[object, ...] = ()
-
-    @property
-    def iterators(self) -> tuple[str, ...]:
-        """The names of the iterators round it."""
-        return tuple(loop.iterator for loop in self.loops)
-
-    def holds(self) -> Cond:
-        """What holds when it runs."""
-        inside: list[Cond] = [self.guard]
-        for loop in self.loops:
-            iterator = Sym(loop.iterator)
-            inside += [compare("<=", loop.lower, iterator), compare("<", iterator, loop.upper)]
-            if loop.step != 1:
-                inside.append(compare("=", (iterator - loop.lower) % loop.step, 0))
-        return conj(*inside)
-
-    @property
-    def pattern(self) -> tuple[object, ...]:
-        """The loops and the guard, without the operations."""
-        return tuple((loop.iterator, loop.range, loop.down) for loop in self.loops), self.guard
 
 
 @dataclass(frozen=True)
@@ -142,49 +95,6 @@ class Claim:
     freed: Mapping[Operation, Index]
     starts: Mapping[Operation, tuple[Index, tuple[Operation, ...]]] = field(default_factory=dict)
     donated: Sequence[tuple[SSAValue, SSAValue]] = ()
-
-
-def instances(program: ProgramOp) -> tuple[Instance, ...]:
-    """Everything that reads, writes or frees rows, in program order."""
-    return tuple(_Walk().block(program.body.block, (), TRUE, ()))
-
-
-@dataclass
-class _Walk:
-    count: int = 0
-
-    def block(self, block: Block, loops: tuple[ForOp, ...], guard: Cond, time: tuple[int, ...]) -> Iterator[Instance]:
-        for op in block.ops:
-            self.count += 1
-            now = (*time, self.count)
-            match op:
-                case ForOp():
-                    yield from self.block(op.body.block, (*loops, op), guard, now)
-                    self.count += 1
-                    if op.until is not None:
-                        yield Instance(op, (*loops, op), guard, (*now, self.count), (op.until,))
-                case IfOp():
-                    yield from self.block(op.then.block, loops, conj(guard, op.condition), time)
-                    if op.otherwise is not None:
-                        yield from self.block(op.otherwise.block, loops, conj(guard, negate(op.condition)), time)
-                case AccessOperation():
-                    reads = tuple((read.buffer, read.index) for read in op.reads)
-                    writes = tuple((write.buffer, write.index) for write in op.writes)
-                    if not isinstance(op, BodyOperation):
-                        yield Instance(op, loops, guard, now, reads, writes)
-                        continue
-                    arguments = tuple(op.body.block.args)
-                    yield Instance(op, loops, guard, now, reads, writes, arguments, op.yielded, _formula(op))
-                case FreeOp():
-                    yield Instance(op, loops, guard, now, ((op.buffer, op.index),))
-
-
-def _formula(op: BodyOperation) -> tuple[object, ...]:
-    """A body of at most one op, up to names; two longer ones are never equal."""
-    inner = [inner for inner in op.body.block.ops if not isinstance(inner, YieldOp)]
-    if len(inner) > 1:
-        return (op,)
-    return tuple((one.name, frozenset(one.properties.items()), one.result_types) for one in inner)
 
 
 def check_storage(program: ProgramOp, claim: Claim) -> None:
@@ -387,7 +297,7 @@ class _Checker:
             if (memory := self.claim.memories.get(buffer)) is not None:
                 content = found[memory.buffer]
                 own = any(written is memory.buffer for written, _ in instance.writes)
-                late = own and not _reads_in_place(instance, position)
+                late = own and not reads_in_place(instance, position)
                 content.reads.append(Touch(instance, memory.at(index), 2 if late else 0))
         for number in numbers:
             buffer, index = origin.writes[number]
@@ -466,7 +376,7 @@ class _Checker:
             if not instance.body and instance.reads == ((source, ()),):
                 written = []
             content.writes += [Touch(instance, (), 1) for _ in written]
-            late = [bool(written) and not _reads_in_place(instance, number) for number in read]
+            late = [bool(written) and not reads_in_place(instance, number) for number in read]
             content.reads += [Touch(instance, (), 2 if held else 0) for held in late]
         if not content.writes or not content.reads:
             return
@@ -590,33 +500,3 @@ def _loops_round(buffer: SSAValue) -> list[ForOp]:
 def _example(relation: Map) -> str:
     found = counterexample(relation.domain())
     return f": {found}" if found else ""
-
-
-def _reads_in_place(instance: Instance, number: int) -> bool:
-    """Whether a kernel reads an argument only element by element, for results of its shape."""
-    op = instance.op
-    if not isinstance(op, BodyOperation):
-        return False
-    (_, index) = instance.reads[number]
-    shape = shape_of(op.body.block.args[number].type)
-    if any(isinstance(entry, Slice) for entry in index) or any(shape_of(value.type) != shape for value in op.yielded):
-        return False
-    reached = {op.body.block.args[number]}
-    for inner in op.body.block.ops:
-        if not reached & set(inner.operands) or isinstance(inner, YieldOp):
-            continue
-        pointwise = isinstance(inner, SdgOp) and inner.name in POINTWISE
-        if not pointwise or any(shape_of(result.type) != shape for result in inner.results):
-            return False
-        reached |= set(inner.results)
-    return True
-
-
-POINTWISE = frozenset(
-    f"sdg.{name}"
-    for name in (
-        "neg abs sign exp log sqrt rsqrt tanh sigmoid erf sin cos floor ceil round not cast stop_gradient select "
-        "add sub mul div pow floordiv mod minimum maximum and or xor lt le gt ge eq ne"
-    ).split()
-)
-"""Ops whose result at an element depends on that element of the operands only, where shapes are equal."""

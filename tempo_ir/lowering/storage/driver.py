@@ -9,9 +9,10 @@ from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.index.expr import Index
-from tempo_ir.lowering.storage.check import Claim, Memory, check_storage, instances
+from tempo_ir.lowering.storage.check import Claim, Memory, check_storage
 from tempo_ir.lowering.storage.donation import mark_donations
 from tempo_ir.lowering.storage.frees import Free, insert_frees, last_reads
+from tempo_ir.lowering.storage.instances import instances
 from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
 
