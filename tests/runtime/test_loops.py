@@ -98,6 +98,14 @@ def test_a_window_in_a_ring(T: int, body: str, slots: int) -> None:
     agrees(program, {"x": normal(T, 3)}, {"T": T})
 
 
+@pytest.mark.parametrize("slots", [4, 5, 7])
+@pytest.mark.parametrize("T", [0, 1, 3, 4, 5, 18])
+def test_every_other_row_of_a_window_in_a_ring(T: int, slots: int) -> None:
+    body = BODIES["sum"][1].replace("min(t + 1, 4)", "(min(t + 1, 4) + 1) floordiv 2")
+    program = WINDOW.replace("SLOTS", str(slots)).replace("RESULT", "3x").replace("BODY", body)
+    agrees(program.replace(":t + 1], %q", ":t + 1:2], %q"), {"x": normal(T, 3)}, {"T": T})
+
+
 @pytest.mark.parametrize("T", [0, 1, 5, 18])
 def test_a_window_in_a_ring_keeps_its_order(T: int) -> None:
     agrees(

@@ -103,14 +103,15 @@ def _greatest(extent: Extent, stored: Space) -> Expr:
 class Axis:
     """An axis of the accessed tensor: its extent, and elements between neighbours.
 
-    `wrap` is None, or for a window of a ring `(first, slots)`: element k stands in slot `(first + k) mod slots`, and
-    `stride` is that of the slots. `filled` says that the window stands in slots 0 to its extent, turned round or not.
+    `wrap` is None, or for a window of a ring `(first, slots)`: element k stands in slot `(first + step * k) mod slots`,
+    and `stride` is that of the slots. `filled` says that the window stands in slots 0 to its extent, turned round or not.
     """
 
     extent: Extent
     stride: Expr
     wrap: tuple[Expr, int] | None = None
     filled: bool = False
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +135,7 @@ def array_of(access: BufferAccess, layout: Layout) -> Array:
             continue
         extent = shape[len(axes)]
         if dim.storage == "ring" and extent != 1:
-            axes.append(Axis(extent, stride * entry.step, (first, dim.slots), _is_filled(entry, dim.slots)))
+            axes.append(Axis(extent, stride, (first, dim.slots), _is_filled(entry, dim.slots), entry.step))
             continue
         offset = offset + slot * stride
         axes.append(Axis(extent, stride * entry.step))

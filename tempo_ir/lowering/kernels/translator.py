@@ -288,11 +288,11 @@ class Translator:
         first, slots = axis.wrap
         plain = Axis(axis.extent, axis.stride)
         if lane is None:
-            return plain, Coordinate(self.builder.simplify((coordinate.start + first) % slots))
+            return plain, Coordinate(self.builder.simplify((coordinate.start * axis.step + first) % slots))
         key = self.key_of(lane)
         if axis.filled and key in self.unordered and key not in self.decisions.ordered:
             raise Refine(key, ring=axis.wrap)
-        if coordinate.step != 1:
+        if coordinate.step != 1 or axis.step != 1:
             raise Refine(self.key_of(lane), points=True)
         shift = self.builder.simplify(coordinate.shift)
         if self.builder.is_local(shift):
