@@ -98,11 +98,11 @@ def train(report: Report, iterations: int, steps: int, rounds: int, envs: int = 
     start = time.perf_counter()
     clocks: list[TimedCartPoles] = []
 
-    def environments(count: int) -> TimedCartPoles:
-        clocks.append(TimedCartPoles(count))
+    def environments() -> TimedCartPoles:
+        clocks.append(TimedCartPoles(envs))
         return clocks[-1]
 
-    executable = tp.compile(reinforce.reinforce(envs=envs, environments=environments, monitor=Silent))
+    executable = tp.compile(reinforce.reinforce(envs=envs, make=environments, monitor=Silent))
     compile_seconds = time.perf_counter() - start
     state = executable.init(seed=0)
 

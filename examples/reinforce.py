@@ -29,11 +29,11 @@ class CartPoles:
 
 
 @tp.program
-def reinforce(envs=8, gamma=0.99, lr=1e-2, environments=CartPoles, monitor=None):
+def reinforce(envs=8, gamma=0.99, lr=1e-2, make=None, monitor=None):
     (i, I), (t, T) = tp.dims("i", "t")
     policy = nn.MLP(4, 64, 2, name="policy", steps=i)
     critic = nn.MLP(4, 64, 1, name="critic", steps=i)
-    env = tp.host(lambda: environments(envs))
+    env = tp.host(make or (lambda: CartPoles(envs)))
     obs = tp.tensor("obs", tp.f32[envs, 4], over=(i, t))
     alive = tp.tensor("alive", tp.bool[envs], over=(i, t))
     logits = policy[i](obs)
