@@ -25,8 +25,8 @@ func.func @twice(%a: i32) -> i32 {
 }
 
 // DEFAULT: IR Dump After cse
-// DEFAULT: IR Dump After sdg-simplify
 // DEFAULT: IR Dump After sdg-autodiff
+// DEFAULT: IR Dump After sdg-simplify
 // DEFAULT: IR Dump After sdg-dce
 // DEFAULT-OPTION: error: 'sdg-default' stands for several passes and has no options: give them one by one
 
