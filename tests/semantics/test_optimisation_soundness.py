@@ -223,3 +223,27 @@ def test_26_discounted_returns_are_stable(gamma: float) -> None:
     left = T - np.arange(T)
     expected = left if gamma == 1 else np.ones(T) if gamma == 0 else 10 * (1 - 0.9**left)
     np.testing.assert_allclose(run.cpu(r=np.ones(T))["g"], expected, rtol=1e-12)
+
+
+def test_21_sums_and_transposes_of_products_read_over_time() -> None:
+    """The axis of a slice has no letter in the contraction that is read."""
+
+    def program():
+        t, T = tp.dim("t")
+        x, w = tp.input("x", tp.f64[2, 3], over=t), tp.input("w", tp.f64[3, 4])
+        tp.output("transposed", (x @ w)[0:T].transpose(2, 0, 1))
+        tp.output("summed", (x @ (w * 2))[0:T].sum(0))
+        tp.output("rows", (x @ (w * 3))[0:T].sum(1))
+        tp.output("window", (x @ (w * 4))[t : tp.minimum(t + 2, T)].transpose(1, 2, 0).sum(2))
+        tp.output("inner", tp.einsum("nij,jk->nk", x[0:T], w).T)
+
+    run = Everywhere(program)
+    for T in SIZES:
+        x, w = normal(T, 2, 3, dtype=np.float64), normal(3, 4, dtype=np.float64, seed=1)
+        y = x @ w
+        window = np.reshape([4 * y[t : t + 2].sum(0) for t in range(T)], (T, 2, 4))
+        expected = {
+            "transposed": y.transpose(2, 0, 1), "summed": 2 * y.sum(0), "rows": 3 * y.sum(1), "window": window,
+            "inner": y.sum(1).T,
+        }  # fmt: skip
+        run.gives(expected, x=x, w=w)

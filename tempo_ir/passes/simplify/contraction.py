@@ -23,7 +23,7 @@ from tempo_ir.dialects.sdg import (
     TransposeOp,
 )
 from tempo_ir.dialects.types import Extent, element, shape_of, tensor
-from tempo_ir.index import Const, Domain, Expr, free_symbols
+from tempo_ir.index import Const, Domain, Expr, Slice, free_symbols
 from tempo_ir.passes.building import narrowed, static_product
 from tempo_ir.passes.simplify.rule import (
     Rewriting,
@@ -73,6 +73,8 @@ def sum_of_contract(op: SumOp, rewriting: Rewriting) -> bool:
 
 
 def _only_contract(access: Access) -> ContractOp | None:
+    if any(isinstance(entry, Slice) for entry in access.index):  # the slice has an axis, and no letter
+        return None
     inner = made_by(access, ContractOp)
     return inner if inner is not None and only_use(access) else None
 
