@@ -247,3 +247,25 @@ def test_21_sums_and_transposes_of_products_read_over_time() -> None:
             "inner": y.sum(1).T,
         }  # fmt: skip
         run.gives(expected, x=x, w=w)
+
+
+def test_21_slices_of_slices_with_steps() -> None:
+    def program():
+        t, T = tp.dim("t")
+        x = tp.input("x", tp.f32[7], over=t)
+        tp.output("axes", x[..., 0:7:2][..., 0:4] + x[..., 1:7:2][..., 0:3:2][..., -1:])
+        tp.output("more", x[..., 0:7:3][..., 1:3:2])
+        tp.output("square", tp.einsum("k,k->", x[..., 0:7:4][..., 0:2], x[..., 0:7:4]))
+        tp.output("point", x[..., 0:7:3][..., -1])
+        tp.output("steps", tp.cumsum(x[0:T:3], 0)[..., 0:7:5])
+
+    run = Everywhere(program)
+    for T in SIZES:
+        x = normal(T, 7)
+        run.gives(
+            {
+                "axes": x[:, ::2] + x[:, 5:6], "more": x[:, 3:4], "square": (x[:, ::4] ** 2).sum(1), "point": x[:, 6],
+                "steps": np.cumsum(x[::3], 0)[:, ::5],
+            },
+            x=x,
+        )  # fmt: skip

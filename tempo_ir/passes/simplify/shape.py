@@ -15,7 +15,7 @@ from tempo_ir.dialects.sdg import (
     TransposeOp,
 )
 from tempo_ir.dialects.types import shape_of
-from tempo_ir.index import Const, Entry, Expr, Index, Slice, as_expr, substitute
+from tempo_ir.index import Const, Entry, Expr, Index, Slice, as_expr, minimum, substitute
 from tempo_ir.passes.simplify.rule import Rewriting, Rules, bindings, made_by, read_point_through
 
 
@@ -94,6 +94,8 @@ def within(taken: Slice, entry: Entry) -> Entry:
     if not isinstance(entry, Slice):
         return taken.start + entry * taken.step
     start, stop = (taken.start + limit * taken.step for limit in (entry.start, entry.stop))
+    if taken.step != 1:  # the last step may end beyond the axis
+        stop = minimum(stop, taken.stop)
     return Slice(start, stop, taken.step * entry.step)
 
 
