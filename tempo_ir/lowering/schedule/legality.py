@@ -243,8 +243,11 @@ class _Checker:
         """The case that the leaf copies is the first that holds wherever the leaf runs."""
         chosen: list[Cond] = []
         for access, cond in _first_cases(op):
-            expected = set() if _is_formula(access, op) else {self._row(access, bindings)}
-            if expected == reads and _same_formula(access, instance.op, bindings):
+            if _is_formula(access, op):
+                fits = not reads and _same_formula(access, instance.op, bindings)
+            else:
+                fits = reads == {self._row(access, bindings)}
+            if fits:
                 chosen.append(substitute(cond, bindings))
         key = ("case", instance.frame, tuple(chosen))
         if key not in self.answers:
@@ -332,8 +335,7 @@ def _first_cases(op: MergeOp) -> Iterator[tuple[Access, Cond]]:
 def _same_formula(access: Access, leaf: AccessOperation, bindings: Mapping[str, Expr]) -> bool:
     """Whether a leaf that copies a formula has the formula of the case in its body."""
     formula = access.value.owner
-    if not isinstance(formula, FORMULAS):
-        return True
+    assert isinstance(formula, SdgOp)
     entries = zip(formula.domain.dims, substitute(access.index, bindings), strict=True)
     here = {dim: entry for dim, entry in entries if not isinstance(entry, Slice)}
     match formula, leaf.regions[0].block.first_op:
