@@ -96,6 +96,16 @@ class Problem:
         """Whether the values of a component depend on themselves at other points."""
         return is_cyclic(component, self.active_dependents)
 
+    def opened(self, component: list[SSAValue]) -> list[SSAValue]:
+        """The values of a component without which it has no cycle: its merges, and one value of each cycle without."""
+        opened = [value for value in component if isinstance(value.owner, MergeOp)]
+        while True:
+            left = [value for value in component if value not in opened]
+            inner = [part for part in strongly_connected(left, self.active_dependents) if is_cyclic(part, self.active_dependents)]
+            if not inner:
+                return opened
+            opened += [part[0] for part in inner]
+
     def reverse_order(self, component: list[SSAValue], opened: frozenset[SSAValue]) -> list[SSAValue]:
         """A component in the order of the reverse pass, given that the adjoints of `opened` are known from the start.
 

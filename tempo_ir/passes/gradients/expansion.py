@@ -46,8 +46,8 @@ class Expansion:
                 self._visit(component[0])
 
     def _recurrence(self, component: list[SSAValue]) -> None:
-        """Values that depend on themselves at other points: the adjoints of merges are named before they are known."""
-        opened = [value for value in component if isinstance(value.owner, MergeOp)]
+        """Values that depend on themselves at other points: the adjoints of some are named before they are known."""
+        opened = self.problem.opened(component)
         promised = {value: self._promise(value) for value in opened}
         for value in opened:
             self._step(value)
