@@ -105,7 +105,6 @@ class Buffers:
         """An array that the caller gives has all the points that the program declares, whatever the domain."""
         return BufferType.of(tuple(BufferDim(dim) for dim in domain.dims), as_tensor(point))
 
-
     def _output_type(self, domain: Domain, point: Attribute) -> BufferType:
         """An output has rows to the end of each dim's range; to the declared bound where another dim moves that end."""
         ends = {dim: domain.upper(dim, self._space) for dim in domain.dims}
