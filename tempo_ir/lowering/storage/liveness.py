@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TypeVar
 
 from tempo_ir.dialects.loop import ForOp
@@ -125,6 +126,11 @@ class Liveness:
         """Whether the cells of a use are in `[0, extent)` of a dim."""
         key = ("within", use.frame.pattern, use.cells, position, extent)
         return self._asked(key, lambda: self._lies_within(use, position, extent))
+
+    def are_among(self, inner: Sequence[CellUse], outer: Sequence[CellUse]) -> bool:
+        """Whether the uses of `outer` touch all cells that those of `inner` touch."""
+        keys = [tuple((use.frame.pattern, use.cells) for use in uses) for uses in (inner, outer)]
+        return self._asked(("among", *keys), lambda: self._all_cells(inner).is_subset(self._all_cells(outer)))
 
     def last_reads(self, question: Question, number: int) -> list[tuple[Cond, Index]]:
         """
@@ -264,6 +270,10 @@ class Liveness:
 
     def _cells(self, use: CellUse) -> Set:
         return self._relation(use, ()).domain().intersect_params(params_set(self.space))
+
+    def _all_cells(self, uses: Sequence[CellUse]) -> Set:
+        first, *others = [self._cells(use) for use in uses]
+        return reduce(Set.union, others, first)
 
     def _iterations(self, use: CellUse) -> Set:
         writer = Writer(use.frame.iterators, self.space.params)

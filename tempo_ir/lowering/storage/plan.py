@@ -14,7 +14,7 @@ from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import Const, Expr, Index, Slice, Sym, free_symbols
 from tempo_ir.index.isl import NotAffine
 from tempo_ir.lowering.storage.groups import Cells, Copy, Group, Member, merged
-from tempo_ir.lowering.storage.liveness import CellUse, Liveness, Question
+from tempo_ir.lowering.storage.liveness import RESULT, CellUse, Liveness, Question
 from tempo_ir.lowering.storage.starts import Start, possible_starts
 from tempo_ir.lowering.storage.uses import Numbers, Use, copied_argument, program_uses
 from tempo_ir.passes.remarks import remark
@@ -184,12 +184,21 @@ class Planner:
             extent = self.space.bound(dim.name) if dim.extent is None else dim.extent
             if not all(self.liveness.lies_within(use, position, extent) for use in uses if use.use.writes):
                 return None
+        if len(group.members) > 1 and not self._shows_no_more(output, own, uses):
+            return None
         others = [position for position in range(len(group.dims)) if position not in own]
         question = Question(tuple(uses), len(group.dims), (_rows(output, self.space),))
         windows = self.liveness.windows(question, [*own, *others])
         if any(windows[position] != 1 or _is_sliced(uses, position) for position in others):
             return None
         return _Shape(tuple(None if position in own else 1 for position in range(len(group.dims))))
+
+    def _shows_no_more(self, output: Member, own: Sequence[int], uses: Sequence[CellUse]) -> bool:
+        """Whether the caller finds nothing in rows that the program leaves out, which are zero."""
+        kept = [CellUse(use, use.index, RESULT) for use in self.cells.uses[output.op.buffer] if use.writes]
+        written = [use for use in uses if use.use.writes]
+        rows = [CellUse(use.use, tuple(use.cells[position] for position in own), RESULT) for use in written]
+        return self.liveness.are_among(rows, kept)
 
     def _planned(self, group: Group) -> Iterator[Planned]:
         uses, shape = self.cells.of(group), self._shape(group)
