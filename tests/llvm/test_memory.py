@@ -33,6 +33,18 @@ def test_masks_on_both_ends(element, start):
         assert_same(k.finish(), [x, np.zeros(37, x.dtype), np.zeros(50, x.dtype), start, size])
 
 
+@pytest.mark.parametrize("source", [i8, i32, i64, f32], ids=str)
+@pytest.mark.parametrize("element", [i1, i8, i32, bf16, f16], ids=str)
+@pytest.mark.parametrize("start", [-16, -8, 0, 15, 16])
+def test_a_store_of_one_lane_leaves_its_neighbours(element, source, start):
+    """LLVM 22 stores one lane of a truncated vector in the wide type (llvm/llvm-project#179489)."""
+    k = KernelBuilder("kernel", {"x": PointerType(source), "out": PointerType(element)})
+    block = k.load(k.view(k["x"], [17]), (0, 17))
+    k.store(block if element == source else block.to(element), k.view(k["out"], [17]), (start, 17))
+    x = np.arange(1, 18).astype(numpy_dtype(source))
+    assert_same(k.finish(), [x, np.ones(40, numpy_dtype(element))])
+
+
 @pytest.mark.parametrize("rows", [0, 1, 5, 9, 100])
 @pytest.mark.parametrize("columns", [0, 3, 16, 40])
 def test_masks_on_two_axes(rows, columns):

@@ -170,9 +170,15 @@ def _lanes_inside(evaluator: Evaluator, position: Linear, axis: AxisAccess) -> R
     if axis.limit is not None and not evaluator.bounds.known(axis.limit - position - text.lanes):
         mask = first_lanes(text, axis.limit - position)
     if axis.below and not evaluator.bounds.known(position):
-        before = text.broadcast(clamped_count(text, position.times(-1)))
-        mask = text.both(mask, text.compare("sge", text.iota(), before))
+        mask = text.both(mask, _lanes_from(text, position.times(-1)))
     return mask
+
+
+def _lanes_from(text: Text, count: Linear) -> Register:
+    """A mask that is false in the first `count` lanes, however many."""
+    if count.is_constant:
+        return text.numbers([lane >= count.constant for lane in range(text.lanes)], "i1")
+    return text.compare("sge", text.iota(), text.broadcast(clamped_count(text, count)))
 
 
 def first_lanes(text: Text, count: Linear) -> Register | None:

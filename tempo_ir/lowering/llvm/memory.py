@@ -121,8 +121,16 @@ def store(buffer: Buffer, offset: Linear, x: Register) -> None:
 
 
 def store_vector(buffer: Buffer, offset: Linear, x: Register, mask: Register | None = None) -> None:
-    """Consecutive elements, those where the mask is true."""
+    """
+    Consecutive elements, those where the mask is true. One lane is stored as a scalar: LLVM 22 writes it in the type
+    before a `trunc`, over its neighbours (llvm/llvm-project#179489).
+    """
     element, text = buffer.element, buffer.pointer.text
+    lanes = None if mask is None else text.literal_mask(mask)
+    if lanes is not None and sum(lanes) == 1:
+        lane = lanes.index(True)
+        store(buffer, offset + lane, text.extract(x, lane) if x.lanes else x)
+        return
     encoded, address = encode(element, text.broadcast(x)), buffer.at(offset)
     if mask is None:
         text.line(f"store {encoded.typed}, ptr {address.name}, align {element.size}")

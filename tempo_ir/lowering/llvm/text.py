@@ -220,6 +220,14 @@ class Text:
         """True in the first `count` lanes."""
         return self.numbers([lane < count for lane in range(self.lanes)], "i1")
 
+    def literal_mask(self, mask: Register) -> list[bool] | None:
+        """The lanes of a mask that is a literal; None for one that is computed, or no vector."""
+        if not mask.lanes or not mask.is_constant:
+            return None
+        if mask.name.startswith("splat"):
+            return ["true" in mask.name] * mask.lanes
+        return ["true" in lane for lane in mask.name.split(",")]
+
     def broadcast(self, x: Register) -> Register:
         """A scalar in every lane; a vector as it is."""
         if x.lanes:
@@ -271,6 +279,9 @@ class Text:
         if a is None or b is None:
             return b if a is None else a
         x, y = self.unify(a, b)
+        first, second = self.literal_mask(x), self.literal_mask(y)
+        if first is not None and second is not None:
+            return self.numbers([one and other for one, other in zip(first, second, strict=True)], "i1")
         return self.pure(f"and {x.typed}, {y.name}", "i1", x.lanes, x, y)
 
     def select(self, condition: Register, a: Register | float, b: Register | float) -> Register:
