@@ -29,6 +29,8 @@ Outputs = Mapping[str, Array]
 LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage")
 TOLERANCE = {"exact": 0.0, "single": 3e-4, "double": 1e-8}
 SEED = 7
+REFUSALS = ("raises PassFailedException in refuse", "raises ScheduleError")
+"""How the kinds of failures begin that are errors for the user."""
 
 
 class Failure(Exception):
@@ -38,6 +40,11 @@ class Failure(Exception):
         super().__init__(f"{kind}: {text}")
         self.kind = kind
         self.text = text
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether it is an error for the user that a pass raises on purpose, with a way out, and no fault."""
+        return any(name in self.kind for name in REFUSALS)
 
 
 def parse(text: str) -> ModuleOp:
@@ -204,11 +211,11 @@ class Check:
         if found.shape != expected.shape or found.dtype != expected.dtype:
             return f"{found.dtype}{found.shape}, not {expected.dtype}{expected.shape}"
         if not expected.size or found.dtype.kind in "biu":
-            return None if np.array_equal(found, expected) else f"{found}, not {expected}"
+            return None if np.array_equal(found, expected) else first_difference(found, expected)
         wide, theirs = found.astype(np.float64), expected.astype(np.float64)
         finite = np.isfinite(theirs)
         if not np.array_equal(np.where(finite, 0, wide), np.where(finite, 0, theirs), equal_nan=True):
-            return f"{found}, not {expected}"
+            return first_difference(found, expected)
         largest = float(np.max(np.abs(np.where(finite, wide, 0) - np.where(finite, theirs, 0)), initial=0))
         scale = float(np.max(np.abs(theirs), where=finite, initial=1))
         kind = next((kind for kind in TOLERANCE if key.startswith(kind)), "single")
@@ -216,7 +223,7 @@ class Check:
             return None
         if kind != "exact" and largest <= 100 * self.sensitivity(key, case):
             return None
-        return f"{found}, not {expected}"
+        return first_difference(found, expected)
 
     def sensitivity(self, key: str, case: Case) -> float:
         """How far the output moves when the inputs move by rounding: what no order of operations can be blamed for."""
@@ -233,6 +240,17 @@ class Check:
                     distance = np.abs(value.astype(np.float64) - case.expected[name].astype(np.float64))
                 case.uncertain[name] = float(np.max(np.nan_to_num(distance, nan=0, posinf=0), initial=0))
         return case.uncertain[key]
+
+
+def first_difference(found: Array, expected: Array) -> str:
+    """How many elements differ beyond a little, and the first of them."""
+    with np.errstate(invalid="ignore"):
+        near = np.isclose(found.astype(np.float64), expected.astype(np.float64), 1e-6, 0, equal_nan=True)
+    wrong = np.argwhere(~near)
+    if not len(wrong):
+        return f"{expected.size} values, by rounding only"
+    place = tuple(int(axis) for axis in wrong[0])
+    return f"{len(wrong)} of {expected.size} values, first at {list(place)}: {found[place]}, not {expected[place]}"
 
 
 def apply(module: ModuleOp, *names: str) -> None:
