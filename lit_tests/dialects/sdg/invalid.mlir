@@ -306,3 +306,11 @@ sdg.program @other_object dims(t: T) {
   // expected-error@+1 {{a call of @log waits for the token %env of @env}}
   %n = sdg.host @log::@show() after %env : (!sdg.token) -> (!sdg.token)
 }
+
+// -----
+
+sdg.program @padded_with_no_number_of_the_type dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xi32>
+  // expected-error@+1 {{1.5 is not an integer, as dtype i32 needs}}
+  %p = sdg.pad %x[t] low [1] high [0] value 1.5 in (t) : (tensor<4xi32>) -> tensor<5xi32>
+}

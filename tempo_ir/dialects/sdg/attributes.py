@@ -10,12 +10,13 @@ import math
 from enum import StrEnum
 
 from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Data, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
-from tempo_ir.dialects.types import SizeAttr
+from tempo_ir.dialects.types import SizeAttr, dtype_name, integer_range, is_bool, is_integer
 from tempo_ir.index.domain import Domain, Space, parse_domain, parse_space
 from tempo_ir.index.expr import Cond, Entry, Index, index_text
 from tempo_ir.index.parser import parse_cond, parse_entry, parse_index
@@ -122,6 +123,26 @@ class NumberAttr(Data[bool | int | float]):
     """
 
     name = "sdg.number"
+
+    @staticmethod
+    def of(value: bool | float, element_type: Attribute) -> NumberAttr:
+        """The number in the spelling of an element type: `1.0` for floats, `true` for i1. Raises VerifyException for
+        one that an integer type cannot hold."""
+        if is_bool(element_type):
+            return NumberAttr(bool(value))
+        if not is_integer(element_type):
+            return NumberAttr(float(value))
+        if value != value or int(value) != value:
+            raise VerifyException(f"{value} is not an integer, as dtype {dtype_name(element_type)} needs")
+        low, high = integer_range(element_type)
+        if not low <= value < high:
+            raise VerifyException(f"{value} does not fit dtype {dtype_name(element_type)}")
+        return NumberAttr(int(value))
+
+    def check(self, element_type: Attribute) -> None:
+        """Raises VerifyException for a number that is not in the spelling of an element type."""
+        if self != NumberAttr.of(self.data, element_type):
+            raise VerifyException(f"{self} is not written as a number of dtype {dtype_name(element_type)}")
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> bool | int | float:

@@ -287,7 +287,7 @@ class PadOp(AccessOp):
         properties = {
             "low": IndexAttr(tuple(map(as_expr, low))),
             "high": IndexAttr(tuple(map(as_expr, high))),
-            "value": NumberAttr(value),
+            "value": NumberAttr.of(value, result.element_type),
         }
         self.setup((operand,), (result,), domain, properties, location)
 
@@ -326,6 +326,7 @@ class PadOp(AccessOp):
         return amounts
 
     def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
+        self.value_attr.check(element(self.result.type))
         return (self.infer(self.accesses[0].tensor, self.low, self.high),)
 
     def claims(self) -> Sequence[tuple[Cond, str]]:

@@ -43,10 +43,7 @@ from tempo_ir.dialects.types import (
     Tensor,
     dtype_name,
     element,
-    integer_range,
-    is_bool,
     is_float,
-    is_integer,
     tensor,
 )
 from tempo_ir.index.domain import Domain, Space
@@ -117,7 +114,9 @@ class ConstantOp(SdgOp):
         domain: Domain = NO_DIMS,
         location: LocationAttr | None = None,
     ):
-        attribute = value if isinstance(value, DenseIntOrFPElementsAttr) else _number(value, result_type.element_type)
+        attribute = (
+            value if isinstance(value, DenseIntOrFPElementsAttr) else NumberAttr.of(value, result_type.element_type)
+        )
         self.setup((), (result_type,), domain, {"value": attribute}, location)
 
     @property
@@ -157,23 +156,7 @@ class ConstantOp(SdgOp):
             if self.value.type != self.result.type:
                 raise VerifyException(f"the literal is a {self.value.type}, the result says {self.result.type}")
             return
-        if self.value != _number(self.value.data, element(self.result.type)):
-            name = dtype_name(element(self.result.type))
-            raise VerifyException(f"{self.value} is not written as a number of dtype {name}")
-
-
-def _number(value: bool | float, element_type: Attribute) -> NumberAttr:
-    """The number in the spelling of its element type: `1.0` for floats, `true` for i1; range-checked integers."""
-    if is_bool(element_type):
-        return NumberAttr(bool(value))
-    if not is_integer(element_type):
-        return NumberAttr(float(value))
-    if value != value or int(value) != value:
-        raise VerifyException(f"{value} is not an integer, as dtype {dtype_name(element_type)} needs")
-    low, high = integer_range(element_type)
-    if not low <= value < high:
-        raise VerifyException(f"{value} does not fit dtype {dtype_name(element_type)}")
-    return NumberAttr(int(value))
+        self.value.check(element(self.result.type))
 
 
 @irdl_op_definition
