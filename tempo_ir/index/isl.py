@@ -447,11 +447,17 @@ def _combinations(values: Sequence[Expr]) -> Iterable[Expr]:
 
 
 def _same_function(candidate: Expr, function: PwAff, domain: Set) -> bool:
+    return _compares(candidate, function, domain, "eq_set")
+
+
+def _compares(candidate: Expr, function: PwAff, domain: Set, relation: str) -> bool:
+    """Whether `function` is equal to (`eq_set`), or at most (`le_set`), `candidate` in the whole domain."""
     dims = dim_names(domain)
     writer = Writer(dims, ())
     text = f"{tuple_text('', [encode(dim) for dim in dims])} -> [({writer.expr(candidate)})]"
     rebuilt = PwAff.read_from_str(context(), writer.declared(text))
-    return domain.reset_tuple_id().is_subset(rebuilt.eq_set(_anonymous(function)))
+    holds: Set = getattr(_anonymous(function), relation)(rebuilt)
+    return domain.reset_tuple_id().is_subset(holds)
 
 
 def _anonymous(function: PwAff) -> PwAff:
@@ -576,7 +582,24 @@ def upper_bound(value: Expr, space: Space, domain: Domain) -> Expr:
     return _extreme_value(value, space, domain, "max")
 
 
+def ceiling(value: Expr, space: Space, domain: Domain) -> Expr:
+    """An expression over the bounds that is never below `value` in the domain: its greatest value, where one expression
+    says it. Raises Inexact, NotAffine."""
+    try:
+        return upper_bound(value, space, domain)
+    except Inexact:
+        greatest = _extreme(value, space, domain, "max")
+    values = [expression for _, expression in pieces(greatest)]
+    # each piece is one of the values, so that the greatest of them all will do
+    fitting = (each for each in _combinations(values) if _compares(each, greatest, greatest.domain(), "le_set"))
+    return next(iter(fitting), maximum(*values))
+
+
 def _extreme_value(value: Expr, space: Space, domain: Domain, which: str) -> Expr:
+    return expression(_extreme(value, space, domain, which))
+
+
+def _extreme(value: Expr, space: Space, domain: Domain, which: str) -> PwAff:
     values = Map.from_pw_aff(pw_aff(space, domain.dims, value)).intersect_domain(domain_set(space, domain)).range()
     values = values.coalesce()  # an empty part would count as one without bounds
     bounded = values.dim_has_lower_bound(DIM.set, 0) if which == "min" else values.dim_has_upper_bound(DIM.set, 0)
@@ -585,4 +608,4 @@ def _extreme_value(value: Expr, space: Space, domain: Domain, which: str) -> Exp
     if values.is_empty():
         raise Inexact(f"`{value}` has no {which}imum: the domain {domain} is empty for all bounds")
     relation = Map.from_range(values)
-    return expression(relation.dim_min(0) if which == "min" else relation.dim_max(0))
+    return relation.dim_min(0) if which == "min" else relation.dim_max(0)

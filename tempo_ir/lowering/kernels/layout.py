@@ -94,9 +94,9 @@ def _greatest(extent: Extent, stored: Space) -> Expr:
     """The greatest value of an extent over the points stored."""
     if isinstance(extent, int) or not free_symbols(extent) & set(stored.names):
         return as_expr(extent)
-    from tempo_ir.index.isl import upper_bound
+    from tempo_ir.index.isl import ceiling
 
-    return upper_bound(extent, stored, Domain(stored.names))
+    return ceiling(extent, stored, Domain(stored.names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tempo_ir.dialects.sdg.attributes import IndexAttr
 from tempo_ir.dialects.types import Extent, Tensor, shape_of, tensor
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import Index, free_symbols, negate
-from tempo_ir.index.isl import upper_bound
+from tempo_ir.index.isl import ceiling
 from tempo_ir.lowering.storage.liveness import Liveness, Question
 from tempo_ir.lowering.storage.plan import Planned
 
@@ -93,7 +93,7 @@ class Rewriter:
         def room(extent: Extent) -> Extent:
             if isinstance(extent, int) or not free_symbols(extent) & shared:
                 return extent
-            return upper_bound(extent, space, Domain(group.dims))
+            return ceiling(extent, space, Domain(group.dims))
 
         return tensor(group.row.element_type, [room(extent) for extent in shape_of(group.row)])
 
