@@ -65,7 +65,7 @@ class _Accessed:
         self.type = access.type
         self.dtype: DType = numpy_dtype(element(access.type))
         self._flat = flat
-        self._memory = flat.data
+        self._memory = flat.view(np.uint8).data  # bf16 has no buffer of its own
         self._axes = place.axes
         self._offset = _Linear.of(place.offset, bounds)
         self._wraps = any(axis.wrap is not None for axis in place.axes)

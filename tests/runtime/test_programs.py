@@ -12,8 +12,10 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.parser import Parser
 
 import tempo_ir
+from tempo_ir.dialects import types
 from tempo_ir.dialects.sdg import Sdg
 from tempo_ir.reference import sdg as reference
+from tempo_ir.reference.dtypes import numpy_dtype
 
 SIZES = [0, 1, 2, 3, 5, 8, 17]
 
@@ -190,7 +192,8 @@ def test_random_numbers_are_those_of_the_reference() -> None:
     assert not np.array_equal(executable(I=2, T=3, seed=1)["u"], outputs["u"])
 
 
-def test_what_has_no_tile_form_runs_in_the_library() -> None:
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f16", "f64"])
+def test_what_has_no_tile_form_runs_in_the_library(dtype: str) -> None:
     text = """
         sdg.program @p dims(t: T) {
           %x = sdg.input "x" in (t) : tensor<7xf32>
@@ -201,8 +204,8 @@ def test_what_has_no_tile_form_runs_in_the_library() -> None:
           sdg.output "y" %y[t] in (t) : tensor<7xf32>
           sdg.output "o" %o[t] in (t) : tensor<7xi64>
         }
-        """
-    agrees(text, {"x": normal(4, 7)}, {"T": 4})
+        """.replace("f32", dtype)
+    agrees(text, {"x": normal(4, 7).astype(numpy_dtype(types.dtype(dtype)))}, {"T": 4})
     assert tempo_ir.compile(module(text)).stats.host_sites == 3
 
 
