@@ -108,7 +108,7 @@ def check_schedule(program: LoopProgramOp, claim: Claim) -> None:
     for op in claim.source.body.block.ops:
         if isinstance(op, SdgOp) and op in instances:
             checker.check_once(op, instances[op])
-        elif isinstance(op, SdgOp) and _must_run(op, claim):
+        elif isinstance(op, SdgOp) and _must_run(op, claim) and not domain_set(claim.source.space, op.domain).is_empty():
             raise IllegalScheduleError(f"{op_text(op)} never runs", op)
     for op, consumers in instances.items():
         for dependence in _dependences(op):
