@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,18 @@ import pytest
 sys.path[:0] = [str(folder) for folder in sorted(Path(__file__).parent.iterdir()) if folder.is_dir()]
 
 os.environ.setdefault("NO_COLOR", "1")  # rich and argparse colour their output by the terminal; tests compare text
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The sums of what tests counted with `record_property("subject: what", number)`, one line per subject."""
+    totals: dict[str, Counter[str]] = {}
+    for report in terminalreporter.getreports("passed"):
+        for key, value in report.user_properties:
+            subject, _, what = key.partition(": ")
+            totals.setdefault(subject, Counter())[what] += value
+    for subject, counts in totals.items():
+        told = ", ".join(f"{count} {what}" for what, count in counts.items())
+        terminalreporter.write_line(f"{subject}: {told}")
 
 
 @pytest.fixture
