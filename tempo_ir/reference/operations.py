@@ -274,7 +274,9 @@ def _scan(function: Callable[..., Array]) -> Handler:
 
 def _contract(op: sdg.ContractOp, inputs: Sequence[Array], point: Point) -> Array:
     operands = [_widened(array) for array in inputs]
-    return np.einsum(op.spec.data, *operands, dtype=operands[0].dtype, casting="unsafe", optimize=True)
+    # several in pairs would multiply sums: NaN times the sum over nothing is no sum over nothing
+    pairs = len(operands) == 2
+    return np.einsum(op.spec.data, *operands, dtype=operands[0].dtype, casting="unsafe", optimize=pairs)
 
 
 # Shapes

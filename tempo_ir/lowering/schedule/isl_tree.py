@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import (
+    FALSE,
+    TRUE,
     Cond,
     Const,
     Expr,
@@ -254,6 +256,8 @@ class _AstReader:
         return candidate
 
     def _cond(self, expression: AstExpr, scope: _Scope) -> Cond:
+        if expression.get_type() == ast_expr_type.int:
+            return TRUE if expression.get_val().to_python() else FALSE
         operation = _operation(expression)
         arguments = [expression.get_op_arg(n) for n in range(expression.get_op_n_arg())]
         if operation in ("and_", "and_then"):

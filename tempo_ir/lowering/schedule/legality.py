@@ -276,7 +276,7 @@ class _Checker:
             points = runs.range()
             if not seen.is_disjoint(points):
                 return seen.intersect(points)
-            seen = seen.union(points)
+            seen = seen.union(points).coalesce()
         wrong = wanted.subtract(seen).union(seen.subtract(wanted))
         return None if wrong.is_empty() else wrong
 
