@@ -6,15 +6,17 @@ from tempo_ir.frontend import elementwise as el
 from tempo_ir.frontend import reductions
 from tempo_ir.frontend.cases import tensor
 from tempo_ir.frontend.dims import Dim
+from tempo_ir.frontend.dtypes import f32
 from tempo_ir.frontend.shapes import arange
 from tempo_ir.frontend.tensor import Tensor, Value
 
 
 def discounted_sum(rewards: Tensor, gamma: float) -> Tensor:
-    """The sum of `gamma ** k * rewards[k]` over the first axis: (n, ...) -> (...)."""
-    count = rewards.shape[0]
-    weights = el.cast(el.power(gamma, arange(count)), rewards.dtype)
-    return reductions.sum(rewards * weights[(..., *[None] * (rewards.ndim - 1))], 0)
+    """The sum of `gamma ** k * rewards[k]` over the first axis, a float: (n, ...) -> (...)."""
+    (source,) = el.unified([rewards], f32)
+    wide = f32 if source.dtype.bits == 16 else source.dtype  # 16 bits do not count far
+    weights = el.cast(el.power(gamma, el.cast(arange(source.shape[0]), wide)), source.dtype)
+    return reductions.sum(source * weights[(..., *[None] * (source.ndim - 1))], 0)
 
 
 def normalise(x: Value, eps: float = 1e-8) -> Tensor:

@@ -17,6 +17,18 @@ def test_discounted_sum() -> None:
     assert run(program, x=np.ones(3))["y"] == 1.75
 
 
+@pytest.mark.parametrize("spec", [tp.f64[600, 2], tp.f32[600, 2], tp.bf16[600, 2], tp.i64[600, 2]])
+def test_discounts_are_as_exact_as_the_rewards(spec: tp.Spec) -> None:
+    def program():
+        tp.output("y", rl.discounted_sum(tp.input("x", spec), 0.99))
+
+    x = np.random.default_rng(0).integers(-9, 9, spec.shape).astype(spec.dtype.numpy)
+    out = run(program, x=x)["y"]
+    expected = (0.99 ** np.arange(600)[:, None] * x.astype(np.float64)).sum(0)
+    tolerance = {"f64": 1e-12, "bf16": 2e-2}.get(spec.dtype.name, 1e-5)
+    np.testing.assert_allclose(out.astype(np.float64), expected, rtol=tolerance, atol=tolerance)
+
+
 def test_normalise_of_one_sample_is_zero() -> None:
     def program():
         tp.output("one", rl.normalise(tp.input("x", tp.f64[1])))

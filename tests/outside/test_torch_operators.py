@@ -15,7 +15,7 @@ import tempo_ir as tp
 
 TABLE = UNARY | BINARY | REDUCTIONS | CONTRACTIONS | SHAPES
 LARGEST = 3000  # elements of a sample
-FEW = 5  # samples of an operator, of different kinds
+FEW = 4  # samples of an operator, of different kinds
 OTHER_TYPES = [torch.float32, torch.int64, torch.bool, torch.bfloat16, torch.int32, torch.float16, torch.uint8]
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # torch's, of samples that are wrong on purpose
