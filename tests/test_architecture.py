@@ -1,4 +1,4 @@
-"""The rules of the tree that a reader relies on: imports go one way, untyped libraries have one home, files stay short."""
+"""The rules of the tree: imports go one way, untyped libraries have one home, files stay short."""
 
 from __future__ import annotations
 

@@ -21,8 +21,26 @@ from tempo_ir.dialects.sdg import Access, AccessOp, CondAttr, EntryAttr, IndexAt
 from tempo_ir.dialects.sdg.attributes import DomainAttr, NumberAttr
 from tempo_ir.dialects.sdg.inference import Extents
 from tempo_ir.dialects.types import DTYPES, Extent, as_tensor, is_float, shape_of, tensor
-from tempo_ir.index import TRUE, And, Cond, Const, Domain, Entry, Expr, Index, IndexExpressionError, Slice, Space, Sym
-from tempo_ir.index import as_expr, conj, free_symbols, simplify, substitute
+from tempo_ir.index import (
+    TRUE,
+    And,
+    Cond,
+    Const,
+    Domain,
+    Entry,
+    Expr,
+    Index,
+    IndexExpressionError,
+    Or,
+    Slice,
+    Space,
+    Sym,
+    as_expr,
+    conj,
+    free_symbols,
+    simplify,
+    substitute,
+)
 from tempo_ir.passes.sdg_dce import remove_dead_ops
 from tempo_ir.passes.utilities import erase, replace_proved, sdg_ops
 
@@ -201,7 +219,8 @@ def _by_input(op: SdgOp) -> None:
 
 def _insert(before: SdgOp, op: SdgOp) -> None:
     block = before.parent
-    assert block is not None and block.first_op is not None
+    assert block is not None
+    assert block.first_op is not None
     block.insert_op_before(op, block.first_op)
 
 
@@ -274,7 +293,11 @@ def conditions(program: ProgramOp) -> Iterator[Edit]:
 
 
 def _parts(cond: Cond) -> tuple[Cond, ...]:
-    return tuple(getattr(cond, "args", ())) or ((cond.arg,) if hasattr(cond, "arg") else ())
+    match cond:
+        case And(parts) | Or(parts):
+            return parts
+        case _:
+            return ()
 
 
 def _with_cond(case: int, cond: Cond, op: SdgOp) -> None:

@@ -104,7 +104,8 @@ class Axis:
     """An axis of the accessed tensor: its extent, and elements between neighbours.
 
     `wrap` is None, or for a window of a ring `(first, slots)`: element k stands in slot `(first + step * k) mod slots`,
-    and `stride` is that of the slots. `filled` says that the window stands in slots 0 to its extent, turned round or not.
+    and `stride` is that of the slots. `filled` says that the window stands in slots 0 to its extent, turned round or
+    not.
     """
 
     extent: Extent

@@ -108,13 +108,18 @@ def check_schedule(program: LoopProgramOp, claim: Claim) -> None:
     for op in claim.source.body.block.ops:
         if isinstance(op, SdgOp) and op in instances:
             checker.check_once(op, instances[op])
-        elif isinstance(op, SdgOp) and _must_run(op, claim) and not domain_set(claim.source.space, op.domain).is_empty():
+        elif isinstance(op, SdgOp) and _must_run(op, claim) and _has_points(op, claim):
             raise IllegalScheduleError(f"{op_text(op)} never runs", op)
     for op, consumers in instances.items():
         for dependence in _dependences(op):
             for producer in instances.get(dependence.producer, ()):
                 for consumer in consumers:
                     checker.check_order(dependence, consumer, producer)
+
+
+def _has_points(op: SdgOp, claim: Claim) -> bool:
+    """Whether the op has a point for some bounds."""
+    return not domain_set(claim.source.space, op.domain).is_empty()
 
 
 def _must_run(op: SdgOp, claim: Claim) -> bool:

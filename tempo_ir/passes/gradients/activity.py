@@ -101,7 +101,8 @@ class Problem:
         opened = [value for value in component if isinstance(value.owner, MergeOp)]
         while True:
             left = [value for value in component if value not in opened]
-            inner = [part for part in strongly_connected(left, self.active_dependents) if is_cyclic(part, self.active_dependents)]
+            parts = strongly_connected(left, self.active_dependents)
+            inner = [part for part in parts if is_cyclic(part, self.active_dependents)]
             if not inner:
                 return opened
             opened += [part[0] for part in inner]
