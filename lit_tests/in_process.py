@@ -23,7 +23,7 @@ import lit.TestRunner
 from filecheck.matcher import Matcher
 from filecheck.options import parse_argv_options
 
-from tempo_ir.tools import tempo_opt, tempo_run
+from tempo_ir.tools import tempo_opt, tempo_reduce, tempo_run
 
 _SHELL = re.compile(r"[$`]")
 _DEBUG = re.compile(r"^%dbg\([^)]*\)\s*")
@@ -49,6 +49,7 @@ TOOLS: dict[str, Callable[[Sequence[str]], int]] = {
     "echo": _echo,
     "filecheck": _filecheck,
     "tempo-opt": tempo_opt.main,
+    "tempo-reduce": tempo_reduce.main,
     "tempo-run": tempo_run.main,
 }
 

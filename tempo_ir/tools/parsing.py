@@ -7,12 +7,14 @@ from difflib import get_close_matches
 from itertools import takewhile
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, Builtin, FileLineColLoc, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import AttributeInvT, Operation, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
+
+from tempo_ir import dialects
 
 
 class LocatedParser(Parser):
@@ -84,6 +86,15 @@ class LocatedParser(Parser):
 def _common_start(first: str, second: str) -> int:
     """The number of characters that two texts have in common at their start."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+
+
+def own_context() -> Context:
+    """A context with builtin, for modules as tempo-opt prints them, and the dialects of this package."""
+    context = Context()
+    context.load_dialect(Builtin)
+    for name, factory in dialects.get_all_dialects().items():
+        context.register_dialect(name, factory)
+    return context
 
 
 def parse_module(ctx: Context, text: str, name: str, *, implicit_module: bool = True) -> ModuleOp:

@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
-from tempo_ir import dialects
 from tempo_ir.dialects.sdg import InputOp, OutputOp, ParameterOp, ProgramOp
 from tempo_ir.dialects.types import element, is_bool, is_float, shape_of
 from tempo_ir.index.expr import And, Cond, Expr, Sym, evaluate, free_symbols
 from tempo_ir.reference.dtypes import numpy_dtype
 from tempo_ir.tools.diagnostics import Place, UserError, is_user_error, place_in_file, place_of_location
-from tempo_ir.tools.parsing import parse_module
+from tempo_ir.tools.parsing import own_context, parse_module
 
 if TYPE_CHECKING:
     from tempo_ir.frontend.program import Program, ProgramFunction
@@ -69,10 +67,7 @@ class LoadedProgram:
 
 def load_text(text: str, name: str) -> LoadedProgram:
     """The one sdg.program of IR text. Raises ParseError, VerifyException, UserError."""
-    context = Context()
-    for dialect_name, factory in dialects.get_all_dialects().items():
-        context.register_dialect(dialect_name, factory)
-    module = parse_module(context, text, name)
+    module = parse_module(own_context(), text, name)
     module.verify()
     found = [op for op in module.ops if isinstance(op, ProgramOp)]
     if len(found) != 1:

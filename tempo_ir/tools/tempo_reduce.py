@@ -67,18 +67,12 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def _run(arguments: argparse.Namespace, sources: Sources) -> int:
-    from xdsl.context import Context
-
-    from tempo_ir import dialects
     from tempo_ir.tools import inputs, shrinking
-    from tempo_ir.tools.parsing import parse_module
+    from tempo_ir.tools.parsing import own_context, parse_module
 
     text, name = inputs.read_text(arguments.program)
     sources.texts[name] = text
-    context = Context()
-    for dialect_name, factory in dialects.get_all_dialects().items():
-        context.register_dialect(dialect_name, factory)
-    module = parse_module(context, text, name)
+    module = parse_module(own_context(), text, name)
     if not shrinking.has_program(module):
         raise UserError(f"{name}: tempo-reduce shrinks a module with one sdg.program")
     with tempfile.TemporaryDirectory() as folder:

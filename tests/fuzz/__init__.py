@@ -1,1 +1,1 @@
-"""Random programs of the whole language, each run in every way there is: `python -m tests.fuzz --seconds 60 --seed 1`."""
+"""Random programs of the whole language, each run in every way: `python -m tests.fuzz --seconds 60 --seed 1`."""

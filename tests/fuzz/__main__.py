@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.fuzz.check import Failure
+from tests.fuzz.check import SLOW, Failure
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.generator import generate, text_of
 from tests.fuzz.isolation import isolated_failure
@@ -60,7 +60,10 @@ class Session:
         failure = isolated_failure(text, thorough=not self.arguments.quick)
         if failure is None:
             return
-        if failure.is_refusal:
+        if failure.kind == SLOW:
+            print(f"seed {seed}: {failure}", file=sys.stderr)
+            self._write(seed, text, failure)
+        if failure.is_refusal or failure.kind == SLOW:
             self.refused[failure.kind] += 1
             return
         self.failures[failure.kind] += 1
@@ -79,14 +82,14 @@ class Session:
     def report(self) -> str:
         seconds = time.monotonic() - self.start
         counted = [f"{count} {kind}" for kind, count in self.failures.most_common()]
-        refused = [f"{count} {kind}" for kind, count in self.refused.most_common()]
+        others = [f"{count} {kind}" for kind, count in self.refused.most_common()]
         lines = [
             self.coverage.table(),
             f"{self.coverage.programs} programs in {seconds:.0f} s, {self.failures.total()} failures, "
-            f"{self.refused.total()} refused with a reason",
+            f"{self.refused.total()} refused with a reason or stopped",
         ]
         lines += [f"  failure: {line}" for line in counted]
-        lines += [f"  refused: {line}" for line in refused]
+        lines += [f"  no answer: {line}" for line in others]
         return "\n".join(lines)
 
 

@@ -60,7 +60,9 @@ def draw(program: ProgramOp, bounds: Mapping[str, int], seed: int = 0, *, specia
     return arrays
 
 
-def _numbers(generator: np.random.Generator, shape: list[int], type_: Attribute, special: bool, infinite: bool) -> Array:
+def _numbers(
+    generator: np.random.Generator, shape: list[int], type_: Attribute, special: bool, infinite: bool
+) -> Array:
     if is_bool(type_):
         return generator.integers(0, 2, shape)
     if not is_float(type_):

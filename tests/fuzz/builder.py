@@ -185,9 +185,7 @@ class Builder:
         value = self.place(op, made)
         return self.at(value), value.numbers
 
-    def reduction(
-        self, access: Access, axes: Sequence[int], numbers: Numbers, domain: Domain
-    ) -> tuple[SdgOp, Numbers]:
+    def reduction(self, access: Access, axes: Sequence[int], numbers: Numbers, domain: Domain) -> tuple[SdgOp, Numbers]:
         """A reduction that has a value over nothing too."""
         is_bool = access.tensor.element_type == dtype("bool")
         if not is_bool and not self.chance(0.2):

@@ -29,6 +29,7 @@ Outputs = Mapping[str, Array]
 LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage")
 TOLERANCE = {"exact": 0.0, "single": 3e-4, "double": 1e-8}
 SEED = 7
+SLOW = "timeout"
 REFUSALS = ("raises PassFailedException in refuse", "raises ScheduleError")
 """How the kinds of failures begin that are errors for the user."""
 

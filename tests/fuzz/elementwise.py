@@ -73,8 +73,11 @@ def pair(b: Builder, fits: Callable[[Value], bool]) -> tuple[Access, Access, Num
     type_ = left.tensor
     found = [v for v in b.values if fits(v) and v.dtype == first.dtype and matching(v.shape, shape_of(type_))]
     if not found or b.chance(0.15):
-        other = b.constant(*b.number_of(b.random.choice([type_, tensor(type_.element_type)])) if _plain(left) else
-                           b.number_of(tensor(type_.element_type)))
+        other = b.constant(
+            *b.number_of(b.random.choice([type_, tensor(type_.element_type)]))
+            if _plain(left)
+            else b.number_of(tensor(type_.element_type))
+        )
         return left, b.at(other), left_numbers, other.numbers
     second = b.random.choice(found)
     right = b.read(second)

@@ -1,4 +1,4 @@
-"""One random program per seed: declared dims, inputs, random steps, gradients, outputs; only what the verifier accepts."""
+"""One random program per seed: dims, inputs, random steps, gradients, outputs; only what the verifier accepts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from xdsl.utils.exceptions import VerifyException
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg import Access
 from tempo_ir.dialects.sdg.preconditions import settle
-from tempo_ir.dialects.types import dtype, shape_of, tensor
+from tempo_ir.dialects.types import dtype, tensor
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import TRUE, Compare, Cond, Const, Entry, Expr, IndexExpressionError, Sym, conj, free_symbols
+from tempo_ir.index.expr import Compare, Cond, Const, Entry, Expr, IndexExpressionError, Sym, conj, free_symbols
 from tests.fuzz import elementwise, recurrences, tensors
 from tests.fuzz.builder import Builder, NotHere
 from tests.fuzz.values import WILD, Numbers, Value, any_single
@@ -228,6 +228,3 @@ def _output_read(b: Builder, value: Value) -> tuple[Access, Domain]:
 def text_of(module: ModuleOp) -> str:
     """The program as an .mlir file."""
     return str(module) + "\n"
-
-
-__all__ = ["TRUE", "Refused", "attempted", "generate", "shape_of", "text_of"]

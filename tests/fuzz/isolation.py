@@ -6,7 +6,7 @@ import multiprocessing
 import signal
 from multiprocessing.connection import Connection
 
-from tests.fuzz.check import Failure, failure_of
+from tests.fuzz.check import SLOW, Failure, failure_of
 
 Found = tuple[str, str] | None
 """The kind and the text of a failure."""
@@ -20,7 +20,7 @@ def isolated_failure(text: str, *, thorough: bool = True, seconds: float = 60) -
     process.start()
     sender.close()
     try:
-        found: Found = receiver.recv() if receiver.poll(seconds) else ("timeout", f"more than {seconds} s")
+        found: Found = receiver.recv() if receiver.poll(seconds) else (SLOW, f"more than {seconds} s")
     except EOFError:
         process.join()
         code = process.exitcode or 0

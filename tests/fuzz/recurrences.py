@@ -9,7 +9,20 @@ from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg import Access
 from tempo_ir.dialects.types import Tensor, dtype, tensor
 from tempo_ir.index.domain import Domain
-from tempo_ir.index.expr import TRUE, Cond, Entry, Expr, Slice, Sym, compare, conj, disj, free_symbols, maximum, minimum, negate
+from tempo_ir.index.expr import (
+    TRUE,
+    Cond,
+    Entry,
+    Expr,
+    Slice,
+    Sym,
+    compare,
+    conj,
+    disj,
+    maximum,
+    minimum,
+    negate,
+)
 from tests.fuzz import indices
 from tests.fuzz.builder import Builder, NotHere
 from tests.fuzz.values import BOOLEANS, WILD, Numbers, Value, union
@@ -183,7 +196,3 @@ def _mixed(b: Builder, past: Value, value: Value, domain: Domain) -> Value:
     joined = b.random.choice([sdg.AddOp, sdg.SubOp])(b.at(scaled), right, domain=domain)
     summed = b.place(joined, rough)
     return b.add(b.random.choice([sdg.TanhOp, sdg.SinOp, sdg.TanhOp])(b.at(summed), domain=domain), rough)
-
-
-def used_dims(cond: Cond) -> frozenset[str]:
-    return free_symbols(cond)
