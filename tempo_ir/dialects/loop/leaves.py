@@ -28,7 +28,7 @@ from tempo_ir.dialects.loop.attributes import BufferType, PointAttr
 from tempo_ir.dialects.loop.structure import LoopOperation, parse_access, parse_buffer, print_access
 from tempo_ir.dialects.sdg.attributes import IndexAttr
 from tempo_ir.dialects.types import Tensor, as_tensor, shape_of
-from tempo_ir.index.expr import Expr, Index, free_symbols, index_text
+from tempo_ir.index.expr import Expr, Index, Slice, free_symbols, index_text
 from tempo_ir.index.parser import parse_expr
 
 
@@ -101,14 +101,15 @@ def _accesses(
 
 
 def _verify_access(access: BufferAccess) -> None:
-    """The tensor has the rank, the element type and the fixed extents of what is accessed."""
+    """The tensor has the rank, the element type and the fixed extents of the rows read; of a row it may be a part."""
     assert isinstance(access.buffer.type, BufferType)
     whole = access.buffer.type.accessed(access.index)
     extents, room = shape_of(access.type), shape_of(whole)
+    slices = sum(isinstance(entry, Slice) for entry in access.index)
     fits = len(extents) == len(room) and access.type.element_type == whole.element_type
     if not fits or any(
-        extent != space
-        for extent, space in zip(extents, room, strict=True)
+        extent > space or (extent != space and axis < slices)
+        for axis, (extent, space) in enumerate(zip(extents, room, strict=True))
         if isinstance(extent, int) and isinstance(space, int)
     ):
         raise VerifyException(f"{access.type} does not fit {whole}, which is what the index accesses")
