@@ -239,11 +239,19 @@ def _extreme(exact: Callable[..., ix.Expr], op: type[Operation], values: tuple[V
 
 
 def clip(x: Value, low: Value | None = None, high: Value | None = None) -> Tensor:
-    """`x` held between `low` and `high`; either may be missing."""
+    """`x` held between `low` and `high`; either may be missing. At an end the gradient is that of `x`, as torch's."""
     result = as_tensor(x)
     if low is not None:
-        result = maximum(result, low)
-    return result if high is None else minimum(result, high)
+        result = _held(greater_equal, maximum, result, low)
+    return result if high is None else _held(less_equal, minimum, result, high)
+
+
+def _held(
+    inside: Callable[[Value, Value], Tensor], extreme: Callable[[Value, Value], Any], x: Tensor, end: Value
+) -> Tensor:
+    """One end of `clip`. A maximum shares its gradient among ties; what is inside needs none."""
+    beyond = extreme(x, end)
+    return where(inside(x, end), x, beyond) if beyond.dtype.kind == "float" else beyond
 
 
 # ------------------------------------------------------------------------------------------- functions
@@ -320,8 +328,9 @@ def round(x: Value) -> Tensor:
 
 
 def relu(x: Value) -> Tensor:
-    """`max(x, 0)`."""
-    return maximum(as_tensor(x), 0)
+    """`max(x, 0)`, with the gradient 0 at 0."""
+    operand = as_tensor(x)
+    return where(less_equal(operand, 0), 0, operand) if operand.dtype.kind == "float" else maximum(operand, 0)
 
 
 def silu(x: Value) -> Tensor:
