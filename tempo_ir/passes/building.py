@@ -35,6 +35,7 @@ from tempo_ir.dialects.sdg import (
     SumOp,
     UnaryOp,
 )
+from tempo_ir.dialects.sdg.reads import claim_problem
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of, tensor
 from tempo_ir.index import And, Cond, Const, Domain, Expr, Index, Slice, Space, Sym, as_expr, conj, free_symbols
 
@@ -138,9 +139,17 @@ class GraphBuilder:
         symbols: frozenset[str] = frozenset(),
         **properties: object,
     ) -> Access:
-        """An op of a class, over the dims that its operands and `symbols` (what its properties use) vary over."""
+        """An op of a class, over the dims that its operands and `symbols` (what its properties use) vary over.
+
+        Over all dims where it claims what only a point of them makes true: that `T - 1` is an element, if `t < T`.
+        """
         domain = narrowed(self.domain, operands, symbols)
-        return self.insert(cast(Constructor, kind)(*operands, domain=domain, **properties))
+        op = cast(Constructor, kind)(*operands, domain=domain, **properties)
+        access = self.insert(op)
+        if domain == self.domain or all(claim_problem(claim, op.space, domain) is None for claim, _ in op.claims()):
+            return access
+        op.domain = self.domain
+        return Access(access.value, tuple(Sym(dim) for dim in self.domain.dims))
 
     # Numbers
 

@@ -22,7 +22,7 @@ points. `all=true` takes them too, `dims=t` names the dims to try; by default al
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -106,12 +106,33 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch
             able[op] = points_of(op, dim, program.space)
         else:
             remark(op, f"not vectorised along {dim}: {problem}")
+    while bare := [op for op in able if loses_a_guard(op, able, dim, program.space)]:
+        for op in bare:
+            remark(op, f"not vectorised along {dim}: a reader reads it only where there is a point of {dim}")
+            del able[op]
     for group in together:
         varying = [op for op in group if dim in op.domain.dims]
         if any(op not in able for op in varying):
             for op in varying:
                 able.pop(op, None)
     return able if take_all else gaining(able)
+
+
+def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space) -> bool:
+    """Whether a read of `op` would leave its domain once the dim is an axis: `%x[0:B, B - 1]` reads nothing at B = 0,
+    `%x[B - 1]`, of all `0:B`, reads the point -1."""
+    position = op.domain.dims.index(dim)
+    for use in op.results[0].uses:
+        user = use.operation
+        if not isinstance(user, AccessOp):
+            continue
+        domain, index = read_domain(user, use.index), user.accesses[use.index].index
+        index = (*index[:position], *index[position + 1 :])
+        if user in able:
+            domain, index = without(domain, dim), tuple(batched_entry(entry, able[user]) for entry in index)
+        if read_problem(space, domain, index, without(op.domain, dim)) is not None:
+            return True
+    return False
 
 
 def gaining(able: dict[SdgOp, Batch]) -> dict[SdgOp, Batch]:
