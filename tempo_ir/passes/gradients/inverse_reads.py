@@ -77,6 +77,7 @@ def contributions(
         return []
     ragged = frozenset[str]().union(*(_sliced(build.domain, box) for _, box in pieces))
     readers = _Readers(build, space, read, gradient, ragged).settled()
+    _refuse_ragged(reader, read, readers)
     kept = mask if read.index == pieces[0][1] == tuple(Sym(dim) for dim in producer.dims) else None
     found: list[Contribution] = []
     for group in _exclusive_groups(space, producer, pieces):
@@ -86,6 +87,18 @@ def contributions(
             cases.append((guard, readers.term(build.at(points), box)))
         found.append(Contribution(tuple(cases), kept))
     return found
+
+
+def _refuse_ragged(reader: Operation, read: Access, readers: _Readers) -> None:
+    """Rows of several readers are added up as one tensor, so they need one shape."""
+    for extent in shape_of(readers.gradient.tensor):
+        if isinstance(extent, Expr) and (dims := free_symbols(extent) & readers.ragged):
+            refuse(
+                reader,
+                f"no gradient through the read {value_text(read.value)}{index_text(read.index)}: points are read for "
+                f"several {min(dims)}, at which the extent is {extent}; pad the rows to one extent that names no "
+                f"{min(dims)}, or put stop_gradient round the read",
+            )
 
 
 def _exclusive_groups(space: Space, producer: Domain, pieces: Sequence[Piece]) -> list[list[Piece]]:
