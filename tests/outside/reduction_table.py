@@ -40,7 +40,8 @@ def reduced(function: Callable[..., Any], **options: Any) -> Counterpart:
     """A reduction of torch's signature."""
 
     def call(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-        return function(typed(x, dtype), axes(dim, x), keepdim)
+        result = function(typed(x, dtype), axes(dim, x), keepdim)
+        return result if dtype is None else tp.cast(result, DTYPES[dtype])
 
     return Counterpart(call, **options)
 
@@ -52,7 +53,7 @@ def along(function: Callable[..., Any], **options: Any) -> Counterpart:
         x = typed(x, dtype)
         if x.ndim == 0:
             return tp.reshape(function(tp.reshape(x, 1), 0), ())
-        return function(x, dim)
+        return typed(function(x, dim), dtype)
 
     return Counterpart(call, **options)
 
