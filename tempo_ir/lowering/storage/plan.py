@@ -153,7 +153,19 @@ class Planner:
             return "the rows do not fit into the array of the caller"
         if not _fits(shape, [side for side in before if side is not None]):
             return "one memory would keep more rows than two"
+        if not self._has_rows(group, shape, uses):
+            return "a row is written also where the memory has none"
         return None
+
+    def _has_rows(self, group: Group, shape: _Shape, uses: Sequence[CellUse]) -> bool:
+        """Whether rows at a fixed cell, such as `T - 1` of a value over no dim, are there for all bounds."""
+        extents = group.extents(self.space)
+        return all(
+            self.liveness.lies_within(use, position, extents[position])
+            for use in uses
+            for position, window in enumerate(shape.windows)
+            if use.use.writes and window != 1 and not free_symbols(use.cells[position]) & set(use.frame.iterators)
+        )
 
     # -- shapes
 
