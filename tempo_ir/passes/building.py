@@ -34,8 +34,9 @@ from tempo_ir.dialects.sdg import (
     SubOp,
     SumOp,
     UnaryOp,
+    domain_of,
 )
-from tempo_ir.dialects.sdg.reads import claim_problem
+from tempo_ir.dialects.sdg.reads import claim_problem, read_problem
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of, tensor
 from tempo_ir.index import And, Cond, Const, Domain, Expr, Index, Slice, Space, Sym, as_expr, conj, free_symbols
 
@@ -108,6 +109,15 @@ def full(extent: Extent) -> Slice:
     return Slice(Const(0), as_expr(extent))
 
 
+def _is_valid(op: SdgOp) -> bool:
+    """Whether all reads of an op, and what it claims, hold at every point of its domain."""
+    space, domain = op.space, op.domain
+    for access in op.accesses:
+        if read_problem(space, domain, access.index, domain_of(access.value)) is not None:
+            return False
+    return all(claim_problem(claim, space, domain) is None for claim, _ in op.claims())
+
+
 @dataclass(frozen=True)
 class GraphBuilder:
     """Inserts ops before `anchor`, for the points of `domain`, as if the user had written them at `location`."""
@@ -141,12 +151,13 @@ class GraphBuilder:
     ) -> Access:
         """An op of a class, over the dims that its operands and `symbols` (what its properties use) vary over.
 
-        Over all dims where it claims what only a point of them makes true: that `T - 1` is an element, if `t < T`.
+        Over all dims where it reads or claims what only a point of them makes true: that there is an element `T - 1`,
+        if `t < T`.
         """
         domain = narrowed(self.domain, operands, symbols)
         op = cast(Constructor, kind)(*operands, domain=domain, **properties)
         access = self.insert(op)
-        if domain == self.domain or all(claim_problem(claim, op.space, domain) is None for claim, _ in op.claims()):
+        if domain == self.domain or _is_valid(op):
             return access
         op.domain = self.domain
         return Access(access.value, tuple(Sym(dim) for dim in self.domain.dims))

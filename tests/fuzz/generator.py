@@ -200,8 +200,10 @@ def scalar_loss(b: Builder, value: Value) -> Value:
 def output(b: Builder, value: Value, number: int) -> None:
     """An output named by how it may differ: `exact0`, `single1` (f32 rounding), `double2`."""
     access, numbers = b.flat(b.at(value), value.numbers)
+    access, domain = _output_read(b, Value(access.value, numbers))
+    # what is read may be a merge that guards the read
+    numbers = next((v.numbers for v in b.values if v.ssa is access.value), numbers)
     flat = Value(access.value, numbers)
-    access, domain = _output_read(b, flat)
     kind = "exact" if flat.is_exact else "single" if any_single([numbers]) or flat.dtype == "f32" else "double"
     b.block.add_op(sdg.OutputOp(f"{kind}{number}", access, domain=domain))
 
