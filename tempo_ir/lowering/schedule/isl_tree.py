@@ -239,6 +239,9 @@ class _AstReader:
         names, iterators = {**scope.names, counter: value}, (*scope.iterators, iterator)
         body = self.read(node.for_get_body(), _Scope(names, iterators, None, scope.decided))
         step = node.for_get_inc().get_val().to_python()
+        if down and step > 1:
+            # steps count from the first iteration, which is the last one in the range: begin the range at one
+            lower = lower + (upper - 1 - lower) % step
         return (For(iterator, lower - base, upper - base, step, down, body),)
 
     def _is_natural(self, lower: Expr) -> bool:

@@ -71,8 +71,7 @@ def _range(loop: ForOp) -> tuple[Cond, ...]:
     inside = compare("<=", loop.lower, iterator), compare("<", iterator, loop.upper)
     if loop.step == 1:
         return inside
-    first = loop.upper - 1 if loop.down else loop.lower
-    return *inside, compare("=", (iterator - first) % loop.step, 0)
+    return *inside, compare("=", (iterator - loop.lower) % loop.step, 0)
 
 
 def _occurrences(block: Block, frame: Frame, place: tuple[int, ...]) -> Iterator[Occurrence]:
