@@ -42,18 +42,20 @@ class Result(dict[str, Any]):
     state: dict[str, Any]
 
 
-def compile(program: Any, target: str = "cpu", *, without: Collection[str] = ()) -> Executable:
+def compile(program: Any, target: str = "cpu", *, without: Collection[str] = (), check: bool = True) -> Executable:
     """Compile a program: what a function under `@tp.program` returns, or a module with one sdg.program.
 
     `target` is "cpu", "reference" (nothing is compiled, the numpy interpreter runs) or "triton-interpret". One compile
-    serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay. Raises
-    CompileError where the program or the target is none, or a pass is needed, and what the passes raise.
+    serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay. With
+    `check=False` order, kernels and storage are not proved: a fault of the compiler may then give wrong numbers.
+    Raises CompileError where the program or the target is none, or a pass is needed, and what the passes raise.
     """
     if target not in TARGETS:
         raise CompileError(f"there is no target '{target}'; use one of {', '.join(TARGETS)}")
     if target == "reference":
         return Interpreted(program)
-    return TritonInterpreted(program, without) if target == "triton-interpret" else Native(program, without)
+    made = TritonInterpreted if target == "triton-interpret" else Native
+    return made(program, without, check=check)
 
 
 class Executable(ABC):
@@ -169,9 +171,9 @@ class Interpreted(Executable):
 class Compiled(Executable, ABC):
     """A program as kernels and a host program."""
 
-    def __init__(self, program: Any, without: Collection[str] = ()):
+    def __init__(self, program: Any, without: Collection[str] = (), *, check: bool = True):
         super().__init__(program)
-        self.levels: Levels = lower(self.module, self.target, without)
+        self.levels: Levels = lower(self.module, self.target, without, check=check)
         begin = time.perf_counter()
         self.program = self._finish(self.lowered)
         self.levels.seconds["code"] = time.perf_counter() - begin
