@@ -3,7 +3,7 @@
 What a pass changes beyond rounding is an error that names the pass, the output, the first value that differs, and the
 call that shows it: sizes, seed, arguments. Programs are compared by name, across levels: an sdg.program with the
 loop.program that it became. A module whose kernels are compiled is not run any more, and neither is one with a gradient
-that is still to be expanded.
+that is still to be expanded. Host objects that are not given have stand-ins, and what they are given is compared too.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import Expr, evaluate
 from tempo_ir.reference.errors import ExecutionError
-from tempo_ir.tools.diagnostics import UserError, place_of_location
+from tempo_ir.tools.diagnostics import Place, UserError, place_of_error, place_of_location
 from tempo_ir.tools.programs import Array, HostFactory, draw, draw_array
 from tempo_ir.tools.running import Results, compare, values_text
+from tempo_ir.tools.stand_ins import Calls, may_be_left_out
 
 PREFERRED = (7, 2, 3, 5)
 """The last of these are the sizes of the last bounds: odd ones behind, so that windows and steps wrap."""
@@ -30,7 +31,7 @@ LARGEST = (6, 17)
 """Sizes up to here are tried for a program that the preferred ones do not fit, first the small ones."""
 MOST_TRIED = 100_000
 SHOWN_ELEMENTS = 64
-"""Arguments up to this size are printed."""
+"""Arguments are printed as long as they have no more together."""
 
 Program = sdg.ProgramOp | loop.ProgramOp
 Bounds = dict[str, int]
@@ -87,16 +88,19 @@ class EachPassCheck:
         try:
             results = self._run(program, case.bounds, case.arguments)
         except ExecutionError as error:
-            broken = UserError(f"pass '{after}' broke {name}: {error}")
+            broken = UserError(f"pass '{after}' broke {name}: {error}", place_of_error(error))
             self._show(broken, case)
             raise broken from error
-        if lost := [key for key in case.results.outputs if key not in results.outputs]:
-            raise UserError(f"pass '{after}' took the output \"{lost[0]}\" of {name} away")
-        comparison = compare(results, case.results)
+        if lost := [key for key in case.results.outputs if key not in results.outputs and not may_be_left_out(key)]:
+            raise UserError(f"pass '{after}' took {_shown(lost[0])} of {name} away")
+        if added := [key for key in results.outputs if key not in case.results.outputs]:
+            raise UserError(f"pass '{after}' added {_shown(added[0])} to {name}")
+        kept = {key: value for key, value in case.results.outputs.items() if key in results.outputs}
+        comparison = compare(results, Results(kept, {}))
         for difference in comparison.differences:
             if not difference.fits:
-                place = place_of_location(_output(program, difference.name).location)
-                found = f'output "{difference.name}": {difference.text}'
+                found = f"{_shown(difference.name)}: {difference.text}"
+                place = _place(program, difference.name)
                 changed = UserError(f"pass '{after}' changed what {name} computes: {found}", place)
                 self._show(changed, case)
                 raise changed
@@ -105,26 +109,38 @@ class EachPassCheck:
         """Note the call on an error: `tempo-run` draws the same arguments from the same seed."""
         settings = "".join(f" --set {bound}={size}" for bound, size in case.bounds.items())
         error.add_note(f"seen by{settings} --seed {self.seed}")
+        shown = 0
         for name, array in case.arguments.items():
-            if array.size <= SHOWN_ELEMENTS:
+            shown += array.size
+            if shown <= SHOWN_ELEMENTS:
                 error.add_note(f"{name}: {array.dtype}{list(array.shape)} {values_text(array)}")
 
     def _run(self, program: Program, bounds: Bounds, arguments: Mapping[str, Array]) -> Results:
+        """The outputs, and what stand-ins of host objects were given."""
         from tempo_ir.reference.loop import run_loop
         from tempo_ir.reference.sdg import run
 
+        calls = Calls.of(program, bounds, self.seed)
+        hosts = {**calls.factories(), **self.hosts}
         if isinstance(program, sdg.ProgramOp):
-            return Results(run(program, arguments, bounds, self.seed, self.hosts), {})
-        return Results(run_loop(program, arguments, bounds, self.seed, self.hosts), {})
+            outputs = run(program, arguments, bounds, self.seed, hosts)
+        else:
+            outputs = run_loop(program, arguments, bounds, self.seed, hosts)
+        return Results({**outputs, **calls.given}, {})
 
 
 def _is_interpretable(program: Program) -> bool:
     return not any(isinstance(op, sdg.GradOp | loop.LaunchOp) for op in program.walk())
 
 
-def _output(program: Program, name: str) -> sdg.OutputOp | loop.OutputOp:
-    found = (op for op in program.body.block.ops if isinstance(op, sdg.OutputOp | loop.OutputOp))
-    return next(op for op in found if op.key.data == name)
+def _shown(name: str) -> str:
+    return name if name.startswith("@") else f'output "{name}"'
+
+
+def _place(program: Program, name: str) -> Place | None:
+    """The line of an output."""
+    outputs = (op for op in program.body.block.ops if isinstance(op, sdg.OutputOp | loop.OutputOp))
+    return next((place_of_location(op.location) for op in outputs if op.key.data == name), None)
 
 
 def _arguments(program: Program, bounds: Mapping[str, int], seed: int) -> Iterator[tuple[str, Array]]:
