@@ -5,7 +5,7 @@ With them a program with host calls can be compared with itself: the same calls 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,6 +35,7 @@ def may_be_left_out(name: str) -> bool:
 class Calls:
     """The host calls of one run of a program: a factory of stand-ins per object, and what they were given."""
 
+    objects: Collection[str]
     results: Mapping[Method, Sequence[Attribute]]
     bounds: Mapping[str, int]
     seed: int
@@ -57,11 +58,12 @@ class Calls:
                 place = place_of_location(op.location)
                 raise UserError(f"@{method[0]}::@{method[1]} returns {unknown[0]} values: it has no stand-in", place)
             results[method] = types
-        return Calls(results, bounds, seed)
+        idle = [op.object for op in program.walk() if isinstance(op, sdg.HostStateOp)]
+        return Calls({*idle, *(name for name, _ in results)}, results, bounds, seed)
 
     def factories(self) -> dict[str, Callable[[], object]]:
         """What makes the stand-in of each object, by name."""
-        return {name: lambda name=name: StandIn(name, self) for name, _ in self.results}
+        return {name: lambda name=name: StandIn(name, self) for name in self.objects}
 
     def call(self, method: Method, arguments: Sequence[Array]) -> object:
         """Keep the arguments, and give what is drawn for this call: a function of its number and the seed."""
