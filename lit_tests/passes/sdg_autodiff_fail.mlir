@@ -1,4 +1,4 @@
-// What the passes on the graph refuse, each with the place and the way out.
+// What cannot be differentiated is refused, each with the place and the way out.
 // RUN: tempo-opt %s --split-input-file --verify-diagnostics -p sdg-autodiff
 
 sdg.program @unreached dims(t: T) {
