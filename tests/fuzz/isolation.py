@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import resource
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -14,13 +15,15 @@ from tests.fuzz.check import SLOW, Failure, failure_of
 
 Argument = TypeVar("Argument")
 Answer = TypeVar("Answer")
+WALL = 8
+"""Seconds of the clock for each of the processor's: machines are busy, and code may wait for ever."""
 Found = tuple[str, str] | None
 """The kind and the text of a failure."""
 
 
 @dataclass
 class Job(Generic[Answer]):
-    """A call in a forked process, which is ended after some seconds."""
+    """A call in a forked process, which is ended after some seconds of processor time."""
 
     function: Callable[..., Answer]
     arguments: tuple[object, ...]
@@ -30,23 +33,25 @@ class Job(Generic[Answer]):
     def __post_init__(self) -> None:
         context = multiprocessing.get_context("fork")
         self.receiver, sender = context.Pipe(duplex=False)
-        self.process = context.Process(target=_answer, args=(sender, self.function, self.arguments))
+        self.process = context.Process(target=_answer, args=(sender, self.function, self.arguments, self.seconds))
         self.process.start()
         sender.close()
 
     def left(self) -> float:
-        """The seconds that it still has."""
-        return max(0.0, self.start + self.seconds - time.monotonic())
+        """The seconds of the clock that it still has."""
+        return max(0.0, self.start + WALL * self.seconds - time.monotonic())
 
     def answer(self) -> Answer | Failure:
         """What the function returned, once there is something or the time is up; else how the process ended."""
         try:
             if self.receiver.poll(self.left()):
                 return self.receiver.recv()
-            return Failure(SLOW, f"more than {self.seconds} s")
+            return Failure(SLOW, f"more than {WALL * self.seconds} s of the clock")
         except EOFError:
             self.process.join()
             code = self.process.exitcode or 0
+            if code == -signal.SIGXCPU:
+                return Failure(SLOW, f"more than {self.seconds} s")
             name = signal.Signals(-code).name if code < 0 else str(code)
             return Failure(f"crash {name}", "the process ended without an answer")
         finally:
@@ -93,6 +98,7 @@ def _found(text: str, thorough: bool) -> Found:
     return None if failure is None else (failure.kind, failure.text)
 
 
-def _answer(sender: Connection, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
+def _answer(sender: Connection, function: Callable[..., object], arguments: tuple[object, ...], seconds: float) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (round(seconds), round(seconds) + 5))
     sender.send(function(*arguments))
     sender.close()
