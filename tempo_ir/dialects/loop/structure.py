@@ -32,7 +32,7 @@ from tempo_ir.dialects.loop.attributes import BufferType
 from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, SpaceAttr
 from tempo_ir.dialects.sdg.base import OpError
 from tempo_ir.index.domain import Space, parse_space
-from tempo_ir.index.expr import Cond, Expr, Index, Slice, as_expr, free_symbols, index_text
+from tempo_ir.index.expr import Cond, Const, Expr, Index, Slice, as_expr, free_symbols, index_text
 from tempo_ir.index.parser import parse_cond, parse_expr, parse_name, parse_optional_index
 
 CALL_SEED = "call.seed"
@@ -269,7 +269,8 @@ class ForOp(LoopOperation):
 
     Upwards the bound after `to` is not reached; downwards both bounds are (so that each prints as it is read). With
     `until %done[t]`, a buffer of one boolean per row, the loop ends after the first iteration that leaves true there.
-    The range is held as one slice `lower:upper:step` whatever the direction.
+    The range is held as one slice `lower:upper:step` whatever the direction. The iterator is never negative: where that
+    is no matter of a constant, lowering passes prove it.
     """
 
     name = "loop.for"
@@ -352,6 +353,11 @@ class ForOp(LoopOperation):
     def verify_(self) -> None:
         if not isinstance(self.range_attr.data, Slice):
             raise VerifyException(f"range is {self.range_attr.data}, expected a slice")
+        if isinstance(self.lower, Const) and self.lower.value < 0:
+            shifted = f"{self.iterator} - {-self.lower.value}"
+            raise VerifyException(
+                f"'{self.iterator}' begins at {self.lower}, iterators are at least 0: count from 0 and write {shifted}"
+            )
         if self.until is not None:
             buffer, index = self.until
             assert isinstance(buffer.type, BufferType)

@@ -9,6 +9,7 @@ from itertools import islice, permutations
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.sdg import ProgramOp
 from tempo_ir.index.domain import Space
+from tempo_ir.lowering.bounds import check_bounds
 from tempo_ir.lowering.proofs import proving
 from tempo_ir.lowering.schedule.cost import MACHINES, Estimator
 from tempo_ir.lowering.schedule.diagnosis import no_order
@@ -55,6 +56,7 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
     emitted = loop_program(statements, loop_nest(statements.graph, order))
     if options.check:
         with proving():
+            check_bounds(emitted.program)
             check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory))
     return emitted.program
 

@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.index.expr import Index
+from tempo_ir.lowering.bounds import check_bounds
 from tempo_ir.lowering.proofs import proving
 from tempo_ir.lowering.storage.check import Claim, Memory, check_storage
 from tempo_ir.lowering.storage.donation import mark_donations
@@ -35,6 +36,7 @@ def plan_storage(program: ProgramOp, *, check: bool = True) -> Counter[str]:
     memories = dict(_memories(plan, buffers))
     if check:
         with proving():
+            check_bounds(program)
             check_storage(program, Claim(before, memories, rewriter.replaced, freed, dict(_starts(plan)), donated))
     return _summary(plan, frees, donated)
 
