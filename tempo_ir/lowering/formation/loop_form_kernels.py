@@ -32,6 +32,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.loop import AllocOp, BodyOperation, IfOp, KernelOp, ProgramOp, YieldOp
 from tempo_ir.index import Index
@@ -50,6 +51,10 @@ class LoopFormKernelsPass(ModulePass):
     check: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        from tempo_ir.lowering.schedule.cost import MACHINES
+
+        if self.target not in MACHINES:
+            raise PassFailedException(f"unknown target '{self.target}' of {self.name}; use one of {', '.join(MACHINES)}")
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
             if not self.check:
                 form_program(program)

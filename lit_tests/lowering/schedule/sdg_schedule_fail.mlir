@@ -1,3 +1,5 @@
+// What no loops compute is refused, with the shortest cycle by op and line; so is a machine that is not known.
+// RUN: not tempo-opt %s -p 'sdg-schedule{target=abacus}' --split-input-file 2>&1 | filecheck %s --check-prefix=TARGET
 // RUN: tempo-opt %s -p sdg-schedule --split-input-file --verify-diagnostics
 
 sdg.program @gradient {
@@ -19,3 +21,15 @@ sdg.program @turning dims(t: T + T) where T >= 1 {
   %h = sdg.tanh %s[t] in (t) : (tensor<f32>) -> tensor<f32>
   sdg.output "h" %h[t] in (t) : tensor<f32>
 }
+
+// -----
+
+// each needs the other at the same step
+sdg.program @circle dims(t: T) {
+  // expected-error@+1 {{%x needs itself: %x (}}
+  %x = sdg.exp %y[t] in (t) : (tensor<f32>) -> tensor<f32>
+  %y = sdg.neg %x[t] in (t) : (tensor<f32>) -> tensor<f32>
+  sdg.output "x" %x[t] in (t) : tensor<f32>
+}
+
+// TARGET: error: unknown target 'abacus' of sdg-schedule; use one of cpu
