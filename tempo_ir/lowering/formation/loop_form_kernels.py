@@ -54,7 +54,9 @@ class LoopFormKernelsPass(ModulePass):
         from tempo_ir.lowering.schedule.cost import MACHINES
 
         if self.target not in MACHINES:
-            raise PassFailedException(f"unknown target '{self.target}' of {self.name}; use one of {', '.join(MACHINES)}")
+            raise PassFailedException(
+                f"unknown target '{self.target}' of {self.name}; use one of {', '.join(MACHINES)}"
+            )
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
             if not self.check:
                 form_program(program)
