@@ -56,7 +56,6 @@ from tempo_ir.dialects.loop.structure import (
     OutputOp,
     ParameterOp,
     ProgramOp,
-    call_most,
     call_start,
     enclosing_loops,
 )
@@ -89,7 +88,6 @@ __all__ = [
     "ProgramOp",
     "StorageAttr",
     "YieldOp",
-    "call_most",
     "call_start",
     "enclosing_loops",
 ]

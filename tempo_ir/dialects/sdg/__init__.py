@@ -113,16 +113,7 @@ from tempo_ir.dialects.sdg.shape_ops import (
     TransposeOp,
 )
 from tempo_ir.dialects.sdg.sources import ArangeOp, ConstantOp, IndexOp, InputOp, ParameterOp, RandomOp, SourceOp
-from tempo_ir.dialects.sdg.structure import (
-    GradOp,
-    HostOp,
-    HostStateOp,
-    MergeOp,
-    OutputOp,
-    ProgramOp,
-    StopGradientOp,
-    UntilOp,
-)
+from tempo_ir.dialects.sdg.structure import GradOp, HostOp, HostStateOp, MergeOp, OutputOp, ProgramOp, StopGradientOp
 
 Sdg = Dialect(
     "sdg",
@@ -136,7 +127,6 @@ Sdg = Dialect(
         ProgramOp,
         MergeOp,
         OutputOp,
-        UntilOp,
         HostStateOp,
         HostOp,
         GradOp,
@@ -304,7 +294,6 @@ __all__ = [
     "TokenType",
     "TransposeOp",
     "UnaryOp",
-    "UntilOp",
     "XorOp",
     "as_access",
     "domain_of",

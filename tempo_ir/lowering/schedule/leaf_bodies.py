@@ -35,7 +35,6 @@ from tempo_ir.dialects.sdg import (
     SdgOp,
     StopGradientOp,
     TokenType,
-    UntilOp,
 )
 from tempo_ir.dialects.sdg import HostOp as SdgHostOp
 from tempo_ir.dialects.types import SizeAttr, Tensor, as_tensor, shape_of, tensor
@@ -61,12 +60,10 @@ class LeafBuilder:
     origins: dict[Operation, SdgOp] = field(default_factory=dict[Operation, SdgOp])
 
     def leaf(self, work: Work, point: Sequence[Expr]) -> Operation | None:
-        """The work of a statement at a point, given over the loop iterators; None for tokens and ends of loops."""
+        """The work of a statement at a point, given over the loop iterators; None for the order of tokens."""
         op = work.op
         if isinstance(op, SdgHostOp):
             return self._host(op, point)
-        if isinstance(op, UntilOp):
-            return None
         if not isinstance(op, MergeOp):
             return self._compute(op, op.accesses, point)
         if isinstance(op.result.type, TokenType):
@@ -75,7 +72,7 @@ class LeafBuilder:
             return self._compute(op, (op.accesses[work.case],), point)
         bindings = dict(zip(op.domain.dims, point, strict=True))
         iterators = sorted(frozenset[str]().union(*map(free_symbols, point)) - set(op.space.params))
-        cases = work.cases(op)
+        cases = list(zip(op.conds, op.accesses, strict=True))
         leaf: Operation = self._compute(op, (cases.pop()[1],), point)
         for cond, access in reversed(cases):
             here = solved(substitute(cond, bindings), iterators)

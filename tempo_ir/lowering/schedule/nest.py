@@ -19,8 +19,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`for iterator in range(lower, upper, step)`, or the same downwards from `upper - 1`; where data ends it, it
-    `gives` a bound."""
+    """`for iterator in range(lower, upper, step)`, or the same downwards from `upper - 1`."""
 
     iterator: str
     lower: Expr
@@ -28,7 +27,6 @@ class For:
     step: int
     down: bool
     body: Sequence[NestNode]
-    gives: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
