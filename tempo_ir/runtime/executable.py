@@ -15,7 +15,9 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop, sdg
+from tempo_ir.index import evaluate
 from tempo_ir.reference import sdg as reference
+from tempo_ir.reference.calls import Outputs
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.calls import Arenas, Call, Request
 from tempo_ir.runtime.compiler import (
@@ -29,7 +31,7 @@ from tempo_ir.runtime.compiler import (
     run_passes,
 )
 from tempo_ir.runtime.errors import CallError, CompileError
-from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers
+from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers, with_most
 from tempo_ir.runtime.native import NativeProgram
 from tempo_ir.runtime.signature import Signature
 from tempo_ir.runtime.statistics import Statistics
@@ -37,9 +39,11 @@ from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
 
 
 class Result(dict[str, Any]):
-    """The outputs by name; `state` holds the last value of every state, and the parameters as they were."""
+    """The outputs by name; `state` holds the last value of every state, and the parameters as they were; `extents` the
+    number of points of each dim."""
 
     state: dict[str, Any]
+    extents: dict[str, int]
 
 
 def compile(program: Any, target: str = "cpu", *, without: Collection[str] = (), check: bool = True) -> Executable:
@@ -110,6 +114,7 @@ class Executable(ABC):
             name: _kind(outputs[name], in_torch) if name in outputs else given_state[name]
             for name in self.signature.parameters
         }
+        result.extents = {dim: evaluate(bound, outputs.bounds) for dim, bound in self.signature.space.dims}
         return result
 
     def _start(self, start: Mapping[str, int]) -> dict[str, int]:
@@ -130,7 +135,7 @@ class Executable(ABC):
         return {**known, **hosts}
 
     @abstractmethod
-    def _run(self, request: Request) -> dict[str, Array]:
+    def _run(self, request: Request) -> Outputs:
         """The outputs of a call whose arguments fit."""
 
     def ir(self, level: str) -> str:
@@ -162,7 +167,7 @@ class Interpreted(Executable):
         run_passes(Context(), expanded, ("sdg-autodiff",), {})
         (self.expanded,) = [op for op in expanded.ops if isinstance(op, sdg.ProgramOp)]
 
-    def _run(self, request: Request) -> dict[str, Array]:
+    def _run(self, request: Request) -> Outputs:
         return reference.run(
             self.expanded, request.arrays, request.bounds, request.seed, request.hosts, start=request.start
         )
@@ -189,7 +194,7 @@ class Compiled(Executable, ABC):
         """Make the code; returns the loop program."""
 
     @abstractmethod
-    def _execute(self, placement: Placement, request: Request) -> dict[str, Array]:
+    def _execute(self, placement: Placement, request: Request) -> Outputs:
         """Run a call whose buffers are placed."""
 
     @property
@@ -199,9 +204,10 @@ class Compiled(Executable, ABC):
         return self.levels.lowered
 
     def _placed(self, bounds: tuple[int, ...]) -> Placement:
-        return place(self.buffers, dict(zip(self.program.space.params, bounds, strict=True)))
+        given = dict(zip(self.program.space.params, bounds, strict=True))
+        return place(self.buffers, with_most(self.program, given))
 
-    def _run(self, request: Request) -> dict[str, Array]:
+    def _run(self, request: Request) -> Outputs:
         placement = self._place(tuple(request.bounds[name] for name in self.program.space.params))
         outputs = self._execute(placement, request)
         with self._lock:
@@ -245,11 +251,11 @@ class Native(Compiled):
         self._arenas = Arenas()
         return self.native.program
 
-    def _execute(self, placement: Placement, request: Request) -> dict[str, Array]:
+    def _execute(self, placement: Placement, request: Request) -> Outputs:
         with self._arenas.borrow(placement.size) as arena:
             call = Call.of(self.program, self.buffers, placement, arena, request)
             self.native.run(call)
-        return call.outputs
+        return call.results(self.buffers)
 
     def ir(self, level: str) -> str:
         return self.native.text if level == "llvm" else super().ir(level)
@@ -266,7 +272,7 @@ class TritonInterpreted(Compiled):
         self.interpreted = InterpretedProgram(lowered)
         return self.interpreted.program
 
-    def _execute(self, placement: Placement, request: Request) -> dict[str, Array]:
+    def _execute(self, placement: Placement, request: Request) -> Outputs:
         return self.interpreted.run(request.arrays, request.bounds, request.seed, request.hosts, request.start)
 
 

@@ -1,11 +1,12 @@
 """Needed points: an op exists at the points that something needs, and nowhere else.
 
-Outputs need their whole domain, and so do host calls whose results nobody reads (they are called for their effect); a
-read needs the points that it reads, at the needed points of the reader where the case holds. For given bounds the graph
-of points is finite and, in a program that can run, acyclic: one set of points satisfies these rules. Components of the
-graph are visited readers first. Inside a cycle the sets grow from their seeds; where they keep growing (a recurrence
-that is only read at its end grows by a step at a time) the constraints that moved are dropped, as in the widening of
-abstract interpretation (Cousot and Cousot 1977), and the result is exact if applying the rules again changes nothing.
+Outputs need their whole domain, and so do ends of dims and host calls whose results nobody reads (they are called for
+their effect); a read needs the points that it reads, at the needed points of the reader where the case holds. For given
+bounds the graph of points is finite and, in a program that can run, acyclic: one set of points satisfies these rules.
+Components of the graph are visited readers first. Inside a cycle the sets grow from their seeds; where they keep
+growing (a recurrence that is only read at its end grows by a step at a time) the constraints that moved are dropped, as
+in the widening of abstract interpretation (Cousot and Cousot 1977), and the result is exact if applying the rules again
+changes nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from xdsl.ir import SSAValue
 from tempo_ir.dialects.sdg.attributes import TokenType
 from tempo_ir.dialects.sdg.base import OpError, SdgOp
 from tempo_ir.dialects.sdg.reads import program_ops, read_domain
-from tempo_ir.dialects.sdg.structure import GradOp, HostOp, OutputOp, ProgramOp
+from tempo_ir.dialects.sdg.structure import GradOp, HostOp, OutputOp, ProgramOp, UntilOp
 from tempo_ir.graphs import is_cyclic, strongly_connected
 from tempo_ir.index import isl
 from tempo_ir.index.domain import Domain, Space
@@ -259,10 +260,11 @@ class Analysis:
 
 
 def is_root(op: SdgOp) -> bool:
-    """Whether all points of the op are needed for their own sake: an output, or a host call for its effect alone."""
+    """Whether all points of the op are needed for their own sake: an output, the end of a dim, or a host call for its
+    effect alone."""
     if isinstance(op, HostOp):
         return not any(result.uses for result in op.results if not isinstance(result.type, TokenType))
-    return isinstance(op, OutputOp)
+    return isinstance(op, OutputOp | UntilOp)
 
 
 def reads_of(ops: Iterable[SdgOp]) -> dict[SdgOp, list[Read]]:

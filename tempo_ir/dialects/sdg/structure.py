@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     TensorType,
     UnitAttr,
+    i1,
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
@@ -221,6 +222,34 @@ class OutputOp(AccessOp):
                     f'output "{self.key.data}" has the extent {extent}, another at each {min(varying)}: an array has '
                     "rows of one shape, pad them"
                 )
+
+
+@irdl_op_definition
+class UntilOp(AccessOp):
+    """Ends a dim by data: its bound is the number of steps to the first at which the value is true, that step included:
+    `sdg.until %done[t] in (t) : tensor<i1>`. What the caller gives as the bound is only the most that there may be."""
+
+    name = "sdg.until"
+
+    value = operand_def(TensorType)
+
+    assembly_format = "custom<Accesses>(operands, $indices) custom<InDomain>($domain) attr-dict `:` type($value)"
+
+    def __init__(self, value: Operand, *, domain: Domain, location: LocationAttr | None = None):
+        self.setup((value,), (), domain, {}, location)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if len(self.domain.dims) != 1 or self.domain != Domain(self.domain.dims):
+            raise VerifyException(f"sdg.until ends one dim and looks at all of its points, its domain is {self.domain}")
+        (access,) = self.accesses
+        if shape_of(access.type) or element(access.type) != i1:
+            raise VerifyException(f"sdg.until reads {access.type}, expected tensor<i1>: is one of them true, or all?")
+
+    @property
+    def dim(self) -> str:
+        """The dim that ends."""
+        return self.domain.dims[0]
 
 
 @irdl_op_definition

@@ -4,13 +4,14 @@ From an sdg program to the scheduler's graph: a statement per op that works, a d
 No statement: inputs and parameters (their memory is there from the start), host objects, and constants, indices and
 ranges, which each reader computes in its own leaf, unless one reads them through a slice or hands them to a host call.
 An output of a value at its own points is no statement either: the value is computed into the output's memory. A merge
-of tokens is a statement without work: it stands for the order of host calls.
+of tokens is a statement without work: it stands for the order of host calls; so is what ends a dim by data, which the
+loop over that dim reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import Operation, SSAValue
@@ -31,12 +32,15 @@ from tempo_ir.dialects.sdg import (
     ProgramOp,
     SdgOp,
     TokenType,
+    UntilOp,
     op_text,
 )
+from tempo_ir.dialects.sdg.until import bound_of, names_bound, until_of
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import FALSE, TRUE, Cond, Const, Slice, Sym, conj, disj, negate
 from tempo_ir.lowering.schedule.distances import happens
+from tempo_ir.lowering.schedule.ending import ending_of
 from tempo_ir.lowering.schedule.graph import Dependence, Graph, Relation, Statement
 
 Source = InputOp | ParameterOp | HostStateOp
@@ -155,7 +159,7 @@ def is_inline(access: Access, reader: SdgOp) -> bool:
     resumes, which the expression of another point would not.
     """
     formula = access.value.owner
-    if not isinstance(formula, Formula) or isinstance(reader, HostOp):
+    if not isinstance(formula, Formula) or isinstance(reader, HostOp | UntilOp):
         return False
     entries = zip(formula.domain.dims, access.index, strict=True)
     return all(not isinstance(entry, Slice) and isinstance(entry - Sym(dim), Const) for dim, entry in entries)
@@ -217,7 +221,19 @@ def _graph(program: ProgramOp, works: Sequence[Work]) -> Graph:
                 whole = work.case is None and works[number].case is None
                 if whole or happens(program.space, relation):
                     dependences.append(Dependence(consumer.number, number, relation))
-    return Graph(program.space, statements, dependences)
+    graph = Graph(program.space, statements, dependences)
+    until = until_of(dict.fromkeys(work.op for work in works))
+    if until is None:
+        return graph
+    bound = bound_of(until, program.space)
+    late = {number for number, work in enumerate(works) if _names_bound(work.op, bound)}
+    return replace(graph, ending=ending_of(graph, until.dim, bound, late))
+
+
+def _names_bound(op: SdgOp, bound: str) -> bool:
+    """Whether a leaf names a bound: its op, or a formula that it computes itself."""
+    formulas = [access.value.owner for access in op.accesses if is_inline(access, op)]
+    return any(isinstance(each, SdgOp) and names_bound(each, bound) for each in (op, *formulas))
 
 
 def _statement(number: int, work: Work) -> Statement:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tempo_ir.dialects.loop import AccessOperation, FreeOp, IfOp
+from tempo_ir.dialects.loop.ending import Unknown
 from tempo_ir.index.expr import TRUE, Cond, Index, free_symbols
 from tempo_ir.index.isl import Inexact
 from tempo_ir.lowering.storage.liveness import OPERAND, CellUse, Liveness, Question
@@ -28,10 +29,10 @@ class Free:
     cells: Index
 
 
-def last_reads(plan: Sequence[Planned], liveness: Liveness) -> list[Free]:
-    """What to free, in program order."""
+def last_reads(plan: Sequence[Planned], liveness: Liveness, unknown: Unknown) -> list[Free]:
+    """What to free, in program order; what only the end of a loop could tell is left to the end of its buffer."""
     frees = dict.fromkeys(free for planned in plan for free in _of(planned, liveness))
-    return list(frees)
+    return [free for free in frees if not unknown.at(free.after, free_symbols(free.guard), free_symbols(free.cells))]
 
 
 def _of(planned: Planned, liveness: Liveness) -> Iterator[Free]:
