@@ -16,11 +16,11 @@ from tempo_ir.lowering.schedule.diagnosis import no_order
 from tempo_ir.lowering.schedule.distances import Distances
 from tempo_ir.lowering.schedule.emit import loop_program
 from tempo_ir.lowering.schedule.fusion import Choices
-from tempo_ir.lowering.schedule.isl_fallback import order_by_isl
 from tempo_ir.lowering.schedule.isl_tree import loop_nest
 from tempo_ir.lowering.schedule.legality import Claim, check_schedule
 from tempo_ir.lowering.schedule.named_dims import UnorderedError, schedule
 from tempo_ir.lowering.schedule.order import Node
+from tempo_ir.lowering.schedule.pieces import in_pieces
 from tempo_ir.lowering.schedule.statements import Statements
 
 WORTH_IT = 0.9
@@ -63,22 +63,15 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
 
 def ordered(statements: Statements, distances: Distances, choices: Choices = PLAIN) -> tuple[Statements, list[Node]]:
     """
-    The order of the statements that the choices ask for; with merges split by case, or isl's help, where needed.
+    The order of the statements that the choices ask for; with statements in pieces, or isl's help, where needed.
 
     Returns the statements as they were split, too. Raises ScheduleError where there is no order.
     """
-    while True:
-        try:
-            return statements, schedule(statements.graph, distances, choices)
-        except UnorderedError as error:
-            split = statements.split(error.statements)
-        if split is None:
-            break
-        statements = split
     try:
-        return statements, schedule(statements.graph, distances, choices, order_by_isl)
+        found = in_pieces(statements, lambda graph, resort: schedule(graph, distances, choices, resort))
     except UnorderedError as error:
         raise no_order(statements, error) from error
+    return found.statements, found.order
 
 
 def _best(statements: Statements, plain: list[Node], distances: Distances, options: Options) -> list[Node]:
