@@ -3,6 +3,7 @@ program whose bound is the number of steps that ran."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 import tempo_ir as tp
 from tempo_ir import nn, optim
-from tests.semantics.semantics_support import SIZES, Everywhere, agree, normal, ramp, same
+from tempo_ir.reference.errors import ExecutionError
+from tempo_ir.runtime.errors import CallError
+from tests.semantics.semantics_support import SIZES, Everywhere, agree, normal, ramp, refused, same
 
 
 def ends(steps: int, stop: int) -> int:
@@ -337,3 +340,182 @@ def test_arrays_with_the_bound_in_the_shape_of_a_row(in_shapes: Everywhere, T: i
     expected = {"x": x * 2, "rows": x.T, "y": y * steps, "z": z[:, ::-1], "sums": z.sum(axis=0, dtype=np.float32)}
     for name, value in expected.items():
         same(outputs[name], value, name)
+
+
+def inner() -> None:
+    """The dim that ends is not the outermost; each step goes through another dim, up and down."""
+    i, I = tp.dim("i")
+    t, T = tp.dim("t", until=lambda: tp.all(big[0:I, t]))
+    x = tp.input("x", tp.f32[2], over=(i, t))
+    s = tp.tensor("s", tp.f32[2], over=(i, t))
+    up = tp.tensor("up", tp.f32[2], over=(i, t))
+    after = s * 0.5 + up + x
+    s[i, 0], s[i, t + 1] = 0.0, after
+    up[0, t], up[i + 1, t] = 0.0, tp.tanh(after)
+    big = tp.sum(after) > 2.5
+    tp.output("after", after)
+    tp.output("last", after[i, T - 1])
+    tp.output("over_time", tp.sum(after[i, 0:T], axis=0))
+    tp.output("back", after[I - 1 - i, T - 1 - t])
+
+
+@pytest.fixture(scope="module")
+def inside() -> Everywhere:
+    return Everywhere(inner)
+
+
+@pytest.mark.parametrize("I", [1, 2, 5])
+@pytest.mark.parametrize("T", [size for size in SIZES if size])
+def test_the_dim_that_ends_may_stand_inside_of_others(inside: Everywhere, T: int, I: int) -> None:
+    x = 0.5 + 0.1 * np.abs(normal(I, T, 2))
+    s, steps, rows = np.zeros((I, 2), np.float32), 0, []
+    while steps < T:
+        up = np.zeros(2, np.float32)
+        for i in range(I):
+            s[i] = s[i] * np.float32(0.5) + up + x[i, steps]
+            up = np.tanh(s[i])
+        rows.append(s.copy())
+        steps += 1
+        if (s.sum(axis=1) > 2.5).all():
+            break
+    outputs = inside(x=x, T=T)
+    after = np.stack(rows, axis=1)
+    assert outputs.extents == {"i": I, "t": steps}
+    same(outputs["after"], after, "after")
+    same(outputs["last"], after[:, -1], "last")
+    same(outputs["over_time"], after.sum(axis=1), "over_time")
+    same(outputs["back"], after[::-1, ::-1], "back")
+
+
+def first_value() -> None:
+    """What the first step makes, and no dim moves, stands in the loop too."""
+    t, _ = tp.dim("t", until=lambda: after > 3.0 * first)
+    x = tp.input("x", tp.f32[()], over=t)
+    s = tp.tensor("s", tp.f32[()], over=t)
+    after = s + tp.exp(x)
+    first = tp.sqrt(after[0])
+    s[0], s[t + 1] = 0.0, after
+    tp.output("after", after - first)
+
+
+def test_what_the_first_step_makes_is_there_for_all() -> None:
+    everywhere = Everywhere(first_value)
+    for T in SIZES:
+        outputs = everywhere(x=np.zeros(T, np.float32))
+        same(outputs["after"], ramp(ends(T, 3)), f"T = {T}")
+
+
+def prefix() -> None:
+    t, T = tp.dim("t", until=lambda: stop)
+    p, P = tp.dim("p", at_most=T)
+    stop = tp.input("stop", tp.bool[()], over=t)
+    x = tp.input("x", tp.f32[()], over=p)
+    y = tp.tensor("y", tp.f32[()], over=t)
+    y[t < P] = x[t]
+    y[t + 1] = y + 1.0
+    tp.output("y", y)
+
+
+def test_what_is_declared_of_the_bound_holds_of_the_steps_that_ran() -> None:
+    everywhere = Everywhere(prefix)
+    stop = np.arange(9) == 5
+    everywhere.gives({"y": [1, 2, 3, 4, 5, 6]}, stop=stop, x=np.arange(1, 4, dtype=np.float32))
+    with pytest.raises(CallError, match="needs P <= T"):
+        everywhere.cpu(stop=stop, x=np.ones(10, np.float32))
+    everywhere.fails(ExecutionError, "P <= T.*data ended the dim at T = 6", stop=stop, x=np.ones(7, np.float32))
+    everywhere.gives({"y": np.ones(6)}, stop=stop, x=np.ones(6, np.float32))
+
+
+def third() -> None:
+    t, T = tp.dim("t", until=lambda: stop)
+    stop = tp.input("stop", tp.bool[()], over=t)
+    tp.output("third", tp.cast(stop, tp.f32)[3])
+    tp.output("last", stop[T - 1])
+
+
+def test_what_is_needed_of_the_bound_holds_of_the_steps_that_ran() -> None:
+    everywhere = Everywhere(third)
+    everywhere.gives({"third": 1, "last": True}, stop=np.arange(9) == 3)
+    with pytest.raises(CallError, match="needs T >= 4"):
+        everywhere.cpu(stop=np.zeros(3, bool))
+    everywhere.fails(ExecutionError, "T >= 4.*data ended the dim at T = 3", stop=np.arange(9) == 2)
+    triton = tp.compile(everywhere.program, target="triton-interpret")
+    with pytest.raises(ExecutionError, match=r"T >= 4.*T = 3"):
+        triton(stop=np.arange(9) == 2)
+    same(triton(stop=np.arange(9) == 3)["third"], np.float32(1), "after an error")
+
+
+def reads_the_bound() -> None:
+    t, T = tp.dim("t", until=lambda: tp.any(x[0:T]))
+    x = tp.input("x", tp.bool[()], over=t)
+    tp.output("x", x)
+
+
+def reads_ahead() -> None:
+    t, T = tp.dim("t", until=lambda: tp.where(t < T - 1, y[tp.minimum(t + 1, T - 1)], False))
+    x = tp.input("x", tp.bool[()], over=t)
+    y = tp.logical_not(x)
+    tp.output("y", y)
+
+
+def over_two() -> None:
+    i, _ = tp.dim("i")
+    t, _ = tp.dim("t", until=lambda: x)
+    x = tp.input("x", tp.bool[()], over=(i, t))
+    tp.output("x", x)
+
+
+def no_scalar() -> None:
+    t, _ = tp.dim("t", until=lambda: x)
+    x = tp.input("x", tp.bool[3], over=t)
+    tp.output("x", x)
+
+
+def no_bool() -> None:
+    t, _ = tp.dim("t", until=lambda: x)
+    x = tp.input("x", tp.f32[()], over=t)
+    tp.output("x", x)
+
+
+def has_a_bound() -> None:
+    t, _ = tp.dim("t", 8, until=lambda: x)
+    x = tp.input("x", tp.bool[()], over=t)
+    tp.output("x", x)
+
+
+def two_ends() -> None:
+    i, _ = tp.dim("i", until=lambda: x)
+    t, _ = tp.dim("t", until=lambda: y)
+    x, y = tp.input("x", tp.bool[()], over=i), tp.input("y", tp.bool[()], over=t)
+    tp.output("z", tp.logical_and(x, y))
+
+
+def no_function() -> None:
+    stop = tp.parameter("stop", tp.bool[()])
+    t, _ = tp.dim("t", until=stop)
+    tp.output("t", tp.cast(t, tp.f32))
+
+
+def grows() -> None:
+    t, T = tp.dim("t", until=lambda: x)
+    p, P = tp.dim("p", at_least=T)
+    x, y = tp.input("x", tp.bool[()], over=t), tp.input("y", tp.f32[()], over=p)
+    tp.output("y", y[T:P])
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (reads_the_bound, "T is known only after the last step; let the condition read steps up to t"),
+        (reads_ahead, "T is known only after the last step"),
+        (over_two, r"varies over i too, and a dim has one end: let it run until tp.all\(...\) over i"),
+        (no_scalar, r"a bool at each step is needed: take tp.all or tp.any"),
+        (no_bool, r"gives .*f32.*, a bool at each step is needed"),
+        (has_a_bound, "its bound is found by the program: leave out 8"),
+        (two_ends, "dim i ends by data, and t too: one dim of a program may, bound the other"),
+        (no_function, "until= of dim 't' is a function.*until=lambda: done"),
+        (grows, r"the extent max\(0, P - T\) grows as T falls, and dim t ends by data"),
+    ],
+)
+def test_what_cannot_end_a_dim_is_refused(function: Callable[[], None], message: str) -> None:
+    assert re.search(message, refused(function)), refused(function)

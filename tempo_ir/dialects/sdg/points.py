@@ -20,7 +20,8 @@ from xdsl.ir import SSAValue
 from tempo_ir.dialects.sdg.attributes import TokenType
 from tempo_ir.dialects.sdg.base import OpError, SdgOp
 from tempo_ir.dialects.sdg.reads import program_ops, read_domain
-from tempo_ir.dialects.sdg.structure import GradOp, HostOp, OutputOp, ProgramOp, UntilOp
+from tempo_ir.dialects.sdg.sources import ConstantOp
+from tempo_ir.dialects.sdg.structure import GradOp, HostOp, HostStateOp, OutputOp, ProgramOp, UntilOp
 from tempo_ir.graphs import is_cyclic, strongly_connected
 from tempo_ir.index import isl
 from tempo_ir.index.domain import Domain, Space
@@ -214,8 +215,8 @@ class Analysis:
         needed = self.needed.get(op)
         if needed is None:
             return None
-        if isinstance(op, GradOp):
-            return op.domain
+        if isinstance(op, GradOp | ConstantOp | HostStateOp):
+            return op.domain  # the last two are one for the whole call, needed or not
         domain = self._as_domain(needed.points, op) if needed.exact or not isinstance(op, HostOp) else None
         if domain is None and isinstance(op, HostOp):
             raise OpError(

@@ -143,10 +143,12 @@ def check_room(op: SdgOp, until: UntilOp, space: Space) -> None:
     """Memory is reserved for the most steps that there may be: no fewer may need more. Raises OpError."""
     bound = bound_of(until, space)
     tensors = [result.type for result in op.results if not isinstance(result.type, TokenType)]
-    extents: list[Extent] = [extent for tensor in tensors for extent in shape_of(tensor)]
+    extents: list[Extent] = []
     if isinstance(op, OutputOp):
+        tensors.append(op.accesses[0].type)
         ends = [op.domain.upper(dim, space) for dim in op.domain.dims]
         extents += [end for end in ends if free_symbols(end).isdisjoint(op.domain.dims)]
+    extents += [extent for tensor in tensors for extent in shape_of(tensor)]
     for extent in extents:
         if not isinstance(extent, int) and not rises(extent, bound):
             raise OpError(
