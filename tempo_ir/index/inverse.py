@@ -147,7 +147,7 @@ def _sides(relation: Map, position: int, which: str) -> list[Expr]:
     flat = flat.project_out(DIM.out, 0, position)
     count = flat.dim(DIM.in_)
     points = flat.reset_tuple_id(DIM.in_).move_dims(DIM.in_, count, DIM.out, 0, 1).domain()
-    points = points.set_dim_name(DIM.set, count, "reader'").coalesce()
+    points = points.set_dim_name(DIM.set, count, "reader'").coalesce().compute_divs()
     parts = points.get_basic_sets()
     if len(parts) != 1:
         return []
