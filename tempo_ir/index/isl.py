@@ -26,6 +26,7 @@ from islpy import (
     AstBuild,
     AstExpr,
     AstNode,
+    Error,
     Id,
     Map,
     MultiUnionPwAff,
@@ -97,6 +98,7 @@ __all__ = [
     "schedule_node_type",
 ]
 
+IslError = Error
 MEMO_ENTRIES = 4096
 DIM = islpy.dim_type
 Value = TypeVar("Value")

@@ -26,6 +26,7 @@ from tempo_ir.graphs import is_cyclic, strongly_connected
 from tempo_ir.index import isl
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import TRUE, And, Index, IndexExpressionError, Or, Sym, free_symbols
+from tempo_ir.index.limits import TooLarge, limited
 
 STEPS_BEFORE_WIDENING = 4
 """How often the points of an op in a cycle may grow before the constraints that move are dropped."""
@@ -72,7 +73,14 @@ class Analysis:
         return [read.reader for read in self.reads.get(op, ())]
 
     def _visit(self, component: Sequence[SdgOp]) -> None:
-        """Find the points of a component all of whose readers outside have theirs."""
+        """Find the points of a component all of whose readers outside have theirs; all points if that is much work."""
+        try:
+            with limited():
+                self._visit_exactly(component)
+        except TooLarge:
+            self.needed.update({op: Needed(self._full(op), exact=False) for op in component})
+
+    def _visit_exactly(self, component: Sequence[SdgOp]) -> None:
         if is_cyclic(list(component), self._readers):
             self._visit_cycle(component)
             return
@@ -236,7 +244,11 @@ class Analysis:
             return None
         key = (id(needed.points), op.domain)
         if key not in self._relaxed:
-            self._relaxed[key] = self._relax(needed.points, op)
+            try:
+                with limited():
+                    self._relaxed[key] = self._relax(needed.points, op)
+            except TooLarge:
+                self._relaxed[key] = None
         return self._relaxed[key]
 
     def _relax(self, points: isl.Set, op: SdgOp) -> Domain | None:
@@ -314,7 +326,8 @@ def without_moving(old: isl.Set, new: isl.Set, whole: isl.Set) -> isl.Set:
 def as_domain(points: isl.Set, dims: tuple[str, ...], space: Space) -> Domain | None:
     """The domain that has exactly these points, or None."""
     try:
-        return isl.set_to_domain(points, dims, space)
+        with limited():
+            return isl.set_to_domain(points, dims, space)
     except IndexExpressionError:
         return None
 

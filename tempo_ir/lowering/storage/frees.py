@@ -14,7 +14,6 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tempo_ir.dialects.loop import AccessOperation, FreeOp, IfOp
 from tempo_ir.dialects.loop.ending import Unknown
 from tempo_ir.index.expr import TRUE, Cond, Index, free_symbols
-from tempo_ir.index.isl import Inexact
 from tempo_ir.lowering.storage.liveness import OPERAND, CellUse, Liveness, Question
 from tempo_ir.lowering.storage.plan import Planned
 
@@ -42,7 +41,7 @@ def _of(planned: Planned, liveness: Liveness) -> Iterator[Free]:
     for number, use in enumerate(planned.uses):
         if use.use.writes or not isinstance(use.use.op, AccessOperation) or _overwrites(planned, use):
             continue
-        for guard, cells in _pieces(question, number, liveness):
+        for guard, cells in liveness.last_reads(question, number):
             if _varies(planned.index(cells), use):
                 yield Free(use.use.op, guard, planned, cells)
 
@@ -51,13 +50,6 @@ def _overwrites(planned: Planned, use: CellUse) -> bool:
     """Whether the operation may write in place what it reads, which is the end of that row."""
     op = use.use.op
     return use.moment == OPERAND and any(other.use.writes and other.use.op is op for other in planned.uses)
-
-
-def _pieces(question: Question, number: int, liveness: Liveness) -> list[tuple[Cond, Index]]:
-    try:
-        return liveness.last_reads(question, number)
-    except Inexact:
-        return []
 
 
 def _varies(index: Index, use: CellUse) -> bool:
