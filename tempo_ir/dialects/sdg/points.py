@@ -89,7 +89,12 @@ class Analysis:
             return
         self.needed[op] = Needed(points, self._readers_exact((op,)))
         if self._as_domain(points, op) is None:
-            self.needed[op] = Needed(self._full(op), exact=False)
+            self.needed[op] = Needed(self._superset(points, op), exact=False)
+
+    def _superset(self, points: isl.Set, op: SdgOp) -> isl.Set:
+        """Points that hold all of these and have a domain: those that meet the constraints common to all, else all."""
+        hull = self._intern(points.simple_hull().to_set().intersect(self._full(op)))
+        return hull if self._as_domain(hull, op) is not None else self._full(op)
 
     def _visit_cycle(self, component: Sequence[SdgOp]) -> None:
         widened = self._grow(component)
@@ -311,7 +316,7 @@ def is_current(index: Index, domain: Domain) -> bool:
 def without_moving(old: isl.Set, new: isl.Set, whole: isl.Set) -> isl.Set:
     """The points of `whole` that satisfy those constraints of `old` that `new`, which contains it, still satisfies."""
     result = whole
-    for constraint in old.simple_hull().get_constraints():
+    for constraint in old.compute_divs().simple_hull().remove_unknown_divs().get_constraints():
         function = constraint.get_aff()
         zero = function.sub(function)
         halves = [function.ge_set(zero)]
