@@ -28,7 +28,7 @@ def _names(cell: str) -> frozenset[str]:
     return frozenset(name.strip() for name in cell.split(","))
 
 
-def tests_in(folder: Path) -> set[str]:
+def names_below(folder: Path) -> set[str]:
     """The names of the test functions below a folder."""
     return {
         name for file in folder.rglob("test_*.py") for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)
@@ -43,14 +43,14 @@ def numbers(name: str) -> list[int]:
 
 def test_every_case_has_tests() -> None:
     assert list(rows()) == list(CASES)
-    known = tests_in(HERE.parent)
+    known = names_below(HERE.parent)
     missing = {case: name for case, row in rows().items() for name in row.tests if name not in known}
     assert not missing
 
 
 def test_every_numbered_test_stands_in_the_row_of_its_case() -> None:
     table = rows()
-    numbered = {(case, name) for name in tests_in(HERE) for case in numbers(name)}
+    numbered = {(case, name) for name in names_below(HERE) for case in numbers(name)}
     assert not [(case, name) for case, name in sorted(numbered) if case not in table or name not in table[case].tests]
     # and each case has a test that is named after it
     assert {case for case, _ in numbered} == {*CASES}
