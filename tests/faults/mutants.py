@@ -108,6 +108,15 @@ def diff(base: Path, mutant: Mutant) -> str:
     return "\n".join(line for line in lines if not line.startswith(("---", "+++")))
 
 
+def is_explained(explanations: str, path: str, change: str) -> bool:
+    """Whether `survivors.md` has an edit: below the name of its file, with the line before and after."""
+    for part in explanations.split("\n## ")[1:]:
+        name, _, rest = part.partition("\n")
+        if name == path and change.partition("\n")[2] in rest:
+            return True
+    return False
+
+
 def report(base: Path, outcomes: dict[str, tuple[Mutant, Outcome]]) -> int:
     """Print what survived; 1 where some of it is not explained."""
     counts = Counter(outcome.status for _, outcome in outcomes.values())
@@ -115,7 +124,7 @@ def report(base: Path, outcomes: dict[str, tuple[Mutant, Outcome]]) -> int:
     unexplained = 0
     for name, (mutant, outcome) in outcomes.items():
         if outcome.status == MISSED:
-            known = name in explained
+            known = is_explained(explained, mutant.path, diff(base, mutant))
             unexplained += not known
             print(f"\n{name} survives{', as survivors.md says' if known else ''}: {mutant.path}:{mutant.line}")
             print(diff(base, mutant))

@@ -146,8 +146,13 @@ def _check_at_points(before: Expr, after: Expr, points: Domain):
 
 @pytest.mark.parametrize(
     ("condition", "decided"),
-    [("t >= 0", "true"), ("t < 0", "false"), ("t = T", "false"), ("t ne T", "true"), ("t > 0", "t > 0")],
-)
+    [
+        ("t >= 0", "true"), ("t < 0", "false"), ("t = T", "false"), ("t ne T", "true"), ("t > 0", "t > 0"),
+        ("t = 0", "t = 0"), ("t ne 0", "t ne 0"), ("t = T - 1", "t = T - 1"), ("t ne T - 1", "t ne T - 1"),
+        ("t <= T - 1", "true"), ("t >= T - 1", "t >= T - 1"), ("t > T", "false"), ("t >= T", "false"),
+        ("t < T", "true"),
+    ],
+)  # fmt: skip
 def test_facts_decide_conditions(condition: str, decided: str):
     facts = Facts((("t", Const(0), Sym("T") - 1),), nonnegative=True)
     assert str(simplify(cond(condition), facts)) == decided

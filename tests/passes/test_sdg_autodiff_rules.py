@@ -136,6 +136,13 @@ def test_contract(spec, z, result):
     check_gradients(program(body, result, z), {"T": 2})
 
 
+@pytest.mark.parametrize(
+    ("spec", "result"), [("ab->ba", "tensor<4x3xf64>"), ("ab->b", "tensor<4xf64>"), ("ab->", "tensor<f64>")]
+)
+def test_contract_of_one_operand(spec, result):
+    check_gradients(program(f'%y = sdg.contract "{spec}" %x[t] in (t) : ({X}) -> {result}', result), {"T": 2})
+
+
 def test_contract_of_one_operand_three_times():
     body = f'%y = sdg.contract "ab,cb,cd->ad" %x[t], %x[t], %x[t] in (t) : ({X}, {X}, {X}) -> {X}'
     check_gradients(program(body), {"T": 2})
