@@ -75,8 +75,7 @@ class Analysis:
     def _visit(self, component: Sequence[SdgOp]) -> None:
         """Find the points of a component all of whose readers outside have theirs; more if that is much work."""
         try:
-            with limited():
-                self._visit_exactly(component)
+            self._visit_exactly(component)
         except TooLarge:
             (op, *others) = component
             whole = {other: Needed(self._full(other), exact=False) for other in component}
@@ -141,7 +140,8 @@ class Analysis:
                     continue
                 steps[op] += 1
                 if steps[op] > STEPS_BEFORE_WIDENING:
-                    points, widened = self._intern(without_moving(known.points, points, self._full(op))), True
+                    with limited():
+                        points, widened = self._intern(without_moving(known.points, points, self._full(op))), True
             self.needed[op] = Needed(points)
             for producer in producers(op):
                 if (position := inside.get(producer)) is not None and position not in queued:
@@ -164,7 +164,8 @@ class Analysis:
         return False
 
     def _is_known(self, op: SdgOp, points: isl.Set | None) -> bool:
-        return points is not None and points.is_equal(self.needed[op].points)
+        with limited():
+            return points is not None and points.is_equal(self.needed[op].points)
 
     def _contribution(self, op: SdgOp) -> isl.Set | None:
         """The points of `op` that its readers need, as far as theirs are known; None for no points."""
@@ -199,8 +200,10 @@ class Analysis:
             relation = isl.access_map(self.space, consumer, read.index, producer.domain)
         except IndexExpressionError as error:
             raise OpError(f"operand #{read.number}: {error}", read.reader) from None
-        image = relation.intersect_domain(points).range().intersect(self._full(producer))
-        return None if image.is_empty() else self._intern(image)
+        whole = self._full(producer)
+        with limited():
+            image = relation.intersect_domain(points).range().intersect(whole)
+            return None if image.is_empty() else self._intern(image)
 
     def _full(self, op: SdgOp) -> isl.Set:
         domain = op.domain
@@ -221,13 +224,14 @@ class Analysis:
             return first
         key = (id(first), id(second))
         if key not in self._unions:
-            if second.is_subset(first):
-                self._unions[key] = first
-            elif first.is_subset(second):
-                self._unions[key] = second
-            else:
-                self._unions[key] = self._intern(first.union(second))
+            with limited():
+                self._unions[key] = self._joined(first, second)
         return self._unions[key]
+
+    def _joined(self, first: isl.Set, second: isl.Set) -> isl.Set:
+        if second.is_subset(first):
+            return first
+        return second if first.is_subset(second) else self._intern(first.union(second))
 
     def domain(self, op: SdgOp) -> Domain | None:
         """The domain of exactly the needed points of `op`, or its own where there is none; None if nothing needs it.
