@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from xdsl.ir import Operation, SSAValue
+
 from tempo_ir import index as ix
 from tempo_ir.dialects import sdg, types
 from tempo_ir.frontend.dtypes import DType
 from tempo_ir.frontend.elementwise import as_tensor
 from tempo_ir.frontend.errors import ProgramError
+from tempo_ir.frontend.recording import current
 from tempo_ir.frontend.shapes import materialised, shape_text
 from tempo_ir.frontend.tensor import Tensor, Value, record
 from tempo_ir.frontend.trees import leaves, tree_map
@@ -50,15 +53,18 @@ def custom_gradient(function: Callable[..., Tensor], gradient: Callable[..., Any
     """`function` of tensors, with a gradient that the program says, as jax.custom_vjp.
 
     `gradient(*arguments, dy)` gets the arguments and the gradient of the result, and returns the gradients of the float
-    arguments: one tensor, or a tuple, each in the type and shape of its argument. Nothing flows into `function`.
+    arguments: one tensor, or a tuple, each in the type and shape of its argument. Nothing flows into `function`. Both
+    are functions of tensors at one point: what is wanted of the past is an argument, `f(x[0 : t + 1])`.
 
         squashed = tp.custom_gradient(tp.sign, lambda x, dy: dy * (tp.abs(x) < 1))   # a straight-through estimator
 
-    Raises ProgramError, when it is called, for a result or gradients of another type, shape or number.
+    Raises ProgramError, when it is called, for a result or gradients of another type, shape or number, and for an
+    argument that is read at another point.
     """
 
     def applied(*arguments: Value) -> Tensor:
         given = [as_tensor(argument) for argument in arguments]
+        last = current().block.last_op
         result = as_tensor(function(*given))
         _check_float(result.dtype, "the result of a function with a custom gradient")
         own = [result, *given]
@@ -70,9 +76,30 @@ def custom_gradient(function: Callable[..., Tensor], gradient: Callable[..., Any
         gradients = [as_tensor(one) for one in (returned if isinstance(returned, tuple) else (returned,))]
         _check_returned(floats, gradients, names)
         pairs = [part for pair in zip(floats, gradients, strict=True) for part in pair]
-        return record(sdg.CustomGradientOp, result, dy, *pairs, over=names)
+        made = record(sdg.CustomGradientOp, result, dy, *pairs, over=names)
+        _check_points(last, [*given, dy])
+        return made
 
     return applied
+
+
+def _check_points(last: Operation | None, given: Sequence[Tensor]) -> None:
+    """What was recorded after `last` reads what is given, and what it makes of it, at the current point alone."""
+    allowed: dict[SSAValue, set[ix.Index]] = {}
+    for one in given:
+        allowed.setdefault(one.value, set()).add(one.index)
+    op = current().block.first_op if last is None else last.next_op
+    while op is not None:
+        for access in op.accesses if isinstance(op, sdg.AccessOp) else ():
+            if access.value in allowed and access.index not in allowed[access.value]:
+                raise ProgramError(
+                    f"{sdg.value_text(access.value)} is read at {ix.index_text(access.index)} inside a function with "
+                    "a custom gradient, which sees one point: read there outside, and give the result as an argument"
+                )
+        if isinstance(op, sdg.AccessOp) and any(operand in allowed for operand in op.operands):
+            point = tuple(ix.Sym(dim) for dim in op.domain.dims)
+            allowed.update({result: {point} for result in op.results})
+        op = op.next_op
 
 
 def _check_returned(arguments: Sequence[Tensor], gradients: Sequence[Tensor], names: Sequence[str]) -> None:

@@ -155,3 +155,46 @@ def test_what_is_refused() -> None:
     assert "its function may only return tensors" in refusal(of(said))
     assert "its function may only return tensors" in refusal(of(put_out))
     assert "gradients are of floats" in refusal(whole)
+    assert "is read at [0] inside a function with a custom gradient" in refusal(of(lambda x, dy, other: dy[0]))
+    assert "is read at [0] inside a function" in refusal(of(lambda x, dy, other: (dy * 2)[0] + 0 * dy))
+    assert "%x is read at [0]" in refusal(of(lambda x, dy, other: dy * x[0]))
+
+
+def test_arguments_that_are_read_at_other_points() -> None:
+    """The past of `x`, and `x` reversed, as arguments; where some of the results are needed, and all."""
+
+    def program() -> None:
+        t, T = tp.dim("t", at_least=1)
+        x = tp.input("x", tp.f64[()], over=t)
+        total = tp.custom_gradient(tp.sum, lambda rows, dy: rows * 0 + dy)
+        same = tp.custom_gradient(lambda x: x * 1, lambda x, dy: dy)
+        past, back = total(x[0 : t + 1]), same(x[T - 1 - t])
+        tp.output("past", tp.grad(past * (t + 1), x))
+        tp.output("back", tp.grad(back * (t + 1), x))
+        tp.output("some", tp.grad(tp.sum(same(x[T - 1 - t])[0:T:2]), x))
+
+    made = tp.program(program)()
+    compiled = [tp.compile(made, target) for target in TARGETS]
+    for steps in (1, 2, 3, 6):
+        weights = np.arange(1.0, steps + 1)
+        expected = {"past": np.cumsum(weights[::-1])[::-1], "back": weights[::-1]}
+        expected["some"] = (np.arange(steps)[::-1] % 2 == 0) * 1.0
+        for out in [*(executable(x=np.ones(steps)) for executable in compiled), made.run(x=np.ones(steps))]:
+            for key, value in expected.items():
+                close(out[key], value, f"{key} of {steps}")
+
+
+def test_passes_before_it_keep_the_stand_in() -> None:
+    from passes_support import apply, outputs
+
+    def program() -> None:
+        t, _ = tp.dim("t")
+        x = tp.input("x", tp.f64[()], over=t)
+        y = tp.custom_gradient(lambda x: x * 2, lambda x, dy: dy * 3)(x)
+        z = tp.custom_gradient(lambda x: x * 2, lambda x, dy: dy * 5)(x)
+        tp.output("g", tp.grad(y * x + z * (t + 1), x))
+
+    for before in ("sdg-simplify", "sdg-cse", "sdg-dce", "sdg-reduce-domain"):
+        module = apply(tp.program(program)().module.clone(), before, "sdg-autodiff")
+        found = outputs(module, {"x": np.ones(3)}, {"T": 3})["g"]
+        close(found, [3 + 2 + 5, 3 + 2 + 10, 3 + 2 + 15], before)

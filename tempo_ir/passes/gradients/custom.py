@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.sdg import Access, CotangentOp, CustomGradientOp, HostOp, ProgramOp, SdgOp
+from tempo_ir.dialects.sdg import Access, CotangentOp, CustomGradientOp, HostOp, ProgramOp, SdgOp, domain_of
 from tempo_ir.graphs import reachable
 from tempo_ir.passes.building import GraphBuilder
 from tempo_ir.passes.utilities import erase, refuse
@@ -15,10 +15,10 @@ from tempo_ir.passes.utilities import erase, refuse
 def custom_gradients(op: CustomGradientOp, build: GraphBuilder, gradient: Access) -> dict[int, Access]:
     """The gradients of what a value was made of, by operand number: the ops that say so, copied for `gradient`.
 
-    `gradient` is that of the value, in its full shape, at every point of the domain of `op`.
+    `gradient` is that of the value, in its full shape, at every point at which the stand-in for it is.
     """
     stand_in = op.operands[1]
-    copies: dict[SSAValue, SSAValue] = {stand_in: build.copy(gradient).value}
+    copies: dict[SSAValue, SSAValue] = {stand_in: build.at(domain_of(stand_in)).copy(gradient).value}
     wanted = [op.operands[number] for _, number in op.pairs]
     between = _between(op, wanted)
     for one in between:

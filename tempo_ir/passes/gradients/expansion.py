@@ -192,7 +192,8 @@ class Expansion:
     def _custom(self, op: CustomGradientOp, adjoint: Adjoint) -> None:
         """A value that says its own gradient."""
         build = self.build.at(op.domain, op.location)
-        gradient = completed(build, self.space, adjoint, op.result.type, op.domain)
+        domain = domain_of(op.operands[1])
+        gradient = completed(build, self.space, adjoint, op.result.type, domain)
         for number, sent in custom_gradients(op, build, gradient).items():
             self._receive(op, build, Sent(number, sent), adjoint)
 
