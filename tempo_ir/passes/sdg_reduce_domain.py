@@ -31,6 +31,7 @@ from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import (
     AccessOp,
+    CotangentOp,
     GradOp,
     HostOp,
     MergeOp,
@@ -81,7 +82,7 @@ def users(op: SdgOp) -> Iterable[SdgOp]:
 
 def drop_dims(op: SdgOp, space: Space) -> bool:
     """Drop the dims of an op that neither its operands nor its properties use; whether there were any."""
-    if isinstance(op, HostOp | RandomOp | OutputOp | SourceOp | GradOp) or len(op.results) != 1:
+    if isinstance(op, HostOp | RandomOp | OutputOp | SourceOp | GradOp | CotangentOp) or len(op.results) != 1:
         return False
     dims = op.domain.dims
     used = used_symbols(op)
