@@ -52,10 +52,11 @@ class Read:
 
 
 class Analysis:
-    """The needed points of the ops of one program, readers first."""
+    """The needed points of the ops of one program, readers first; all points of host calls, if `calls_stay`."""
 
-    def __init__(self, program: ProgramOp):
+    def __init__(self, program: ProgramOp, *, calls_stay: bool = False):
         self.space = program.space
+        self.calls_stay = calls_stay
         self.ops = program_ops(program)
         self.reads = reads_of(self.ops)
         self.needed: dict[SdgOp, Needed] = {}
@@ -169,7 +170,8 @@ class Analysis:
 
     def _contribution(self, op: SdgOp) -> isl.Set | None:
         """The points of `op` that its readers need, as far as theirs are known; None for no points."""
-        total = self._full(op) if is_root(op) else None
+        stays = self.calls_stay and isinstance(op, HostOp)
+        total = self._full(op) if stays or is_root(op) else None
         if total is not None:
             self._given[(id(total), op.domain.dims)] = op.domain
         for read in self.reads.get(op, ()):
