@@ -12,6 +12,7 @@ import pytest
 import tempo_ir as tp
 from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.runtime.errors import CallError, CompileError
+from tempo_ir.tools.parsing import own_context, parse_module
 
 
 @tp.program
@@ -88,6 +89,25 @@ def test_a_precondition_names_its_reason() -> None:
 
     with pytest.raises(CallError, match=r"needs .*T >= 1, got T = 0.*"):
         tp.compile(last())(k=np.zeros(0, np.float32))
+
+
+def test_a_precondition_holds_where_it_is_not_declared_too() -> None:
+    stated = '{preconditions = [#sdg.precondition<#sdg.cond<(T >= 4)>, "%y reads four steps">]}'
+    module = parse_module(
+        own_context(),
+        f"""
+        sdg.program @stated dims(t: T) attributes {stated} {{
+          %x = sdg.input "x" in (t) : tensor<f32>
+          %y = sdg.neg %x[t] in (t) : (tensor<f32>) -> tensor<f32>
+          sdg.output "y" %y[t] in (t) : tensor<f32>
+        }}
+        """,
+        "stated.mlir",
+    )
+    executable = tp.compile(module)
+    assert executable(x=np.ones(4, np.float32))["y"].tolist() == [-1.0] * 4
+    with pytest.raises(CallError, match="'stated' needs T >= 4, got T = 3: %y reads four steps"):
+        executable(x=np.ones(3, np.float32))
 
 
 def test_torch_tensors(executable: tp.Executable) -> None:
