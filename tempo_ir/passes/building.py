@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, TypeAlias, cast
 
 from xdsl.dialects.builtin import LocationAttr
@@ -36,7 +37,7 @@ from tempo_ir.dialects.sdg import (
     UnaryOp,
     domain_of,
 )
-from tempo_ir.dialects.sdg.reads import claim_problem, read_problem
+from tempo_ir.dialects.sdg.reads import holds, read_problem
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of, tensor
 from tempo_ir.index import And, Cond, Const, Domain, Expr, Index, Slice, Space, Sym, as_expr, conj, free_symbols
 
@@ -110,12 +111,12 @@ def full(extent: Extent) -> Slice:
 
 
 def _is_valid(op: SdgOp) -> bool:
-    """Whether all reads of an op, and what it claims, hold at every point of its domain."""
+    """Whether all reads of an op, and what else it needs, hold at every point of its domain."""
     space, domain = op.space, op.domain
     for access in op.accesses:
         if read_problem(space, domain, access.index, domain_of(access.value)) is not None:
             return False
-    return all(claim_problem(claim, space, domain) is None for claim, _ in op.claims())
+    return holds(op, space, domain)
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,7 @@ class GraphBuilder:
 
     def contract(self, spec: str, *operands: Access) -> Access:
         """An einsum."""
-        return self.insert(ContractOp(spec, *operands, domain=narrowed(self.domain, operands)))
+        return self.build(partial(ContractOp, spec), *operands)
 
 
 def _scalar(access: Access) -> bool | int | float | None:

@@ -42,6 +42,7 @@ from tempo_ir.dialects.sdg import (
     SourceOp,
 )
 from tempo_ir.dialects.sdg.needed import leaves, narrow
+from tempo_ir.dialects.sdg.reads import holds
 from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.index import Domain, IndexExpressionError, Space, free_symbols
 from tempo_ir.passes.remarks import count, remark
@@ -146,4 +147,4 @@ def without_dims(op: SdgOp, dims: Iterable[str], space: Space) -> Domain | None:
         loose = isl.set_to_domain(points.gist_params(points.params()), kept, space)
     except IndexExpressionError:
         return None
-    return exact if leaves(op, {op: loose}, space) else loose
+    return loose if holds(op, space, loose) and not leaves(op, {op: loose}, space) else exact

@@ -108,6 +108,27 @@ def test_what_runs_once_runs_only_where_it_reads_something():
     check_unchanged(text, "sdg-reduce-domain", bounds=BOUNDS, exact=True)
 
 
+WHERE_THERE_IS_A_POINT = {
+    "equal axes": "%d = sdg.add %a, %b in (t) : ({A}, {B}) -> {A}",
+    "an axis that is said to be equal": "%d = sdg.neg %a in (t) : ({A}) -> {B}",
+    "cases": "%d = sdg.merge {T >= 2 : %a, T = 1 : %a} in (t) : ({A}, {A}) -> {A}",
+}
+
+
+@pytest.mark.parametrize("name", WHERE_THERE_IS_A_POINT)
+def test_what_runs_once_runs_only_where_what_it_needs_holds(name):
+    text = program(f"""
+      %a = sdg.input "a" : {{A}}
+      %b = sdg.input "b" : {{B}}
+      {WHERE_THERE_IS_A_POINT[name]}
+      %s = sdg.sum %d[t] axes [0] in (t) : ({"{B}" if "-> {B}" in WHERE_THERE_IS_A_POINT[name] else "{A}"}) -> {{V}}
+      %y = sdg.mul %s[t], %x[i, t] in (i, t) : ({{V}}, {{V}}) -> {{V}}
+      sdg.output "y" %y[i, t] in (i, t) : {{V}}""")
+    text = text.replace("{A}", "tensor<?x3xf64, #sdg.size<T>>").replace("{B}", "tensor<?x3xf64, #sdg.size<max(1, T)>>")
+    assert domains(text, "sdg-reduce-domain")["d"] == "(where I >= 1 and T >= 1)"
+    check_unchanged(text, "sdg-reduce-domain", bounds=BOUNDS, exact=True)
+
+
 def test_host_calls_keep_their_number():
     text = program("""
       %e0 = sdg.host_state @h : !sdg.token

@@ -262,6 +262,13 @@ def batched_entry(entry: Entry, batch: Batch) -> Entry:
     return Slice(batch.first + shift, batch.end + shift)
 
 
+def on_axis(entry: Entry, batch: Batch) -> Entry:
+    """Where what an entry reads of the dim is on the axis."""
+    if isinstance(entry, Slice):
+        return Slice(entry.start - batch.first, entry.stop - batch.first, entry.step)
+    return entry - batch.first
+
+
 def shifts_only(entry: Entry, dim: str) -> bool:
     """Whether an entry is a dim plus something that does not depend on it."""
     return not isinstance(entry, Slice) and dim not in free_symbols(entry - Sym(dim))
