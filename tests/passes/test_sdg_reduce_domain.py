@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from passes_support import SIZES, apply, check_unchanged, parse, program_of
+from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects.sdg import SdgOp
 
@@ -24,7 +25,10 @@ def program(body: str) -> str:
 
 
 def domains(text: str, *passes: str) -> dict[str, str]:
-    module = apply(parse(text), *passes)
+    return domains_of(apply(parse(text), *passes))
+
+
+def domains_of(module: ModuleOp) -> dict[str, str]:
     found = {}
     for op in program_of(module).body.block.ops:
         if isinstance(op, SdgOp) and op.results and op.results[0].name_hint:
@@ -157,3 +161,31 @@ def test_gradients_are_those_of_the_plain_program():
     for body in (RECURRENT, BACKWARDS, CAUSAL_ATTENTION, ATTENTION_OVER_STATES):
         bounds = [{"T": size} for size in SIZES]
         check_unchanged(gradient_program(body), "sdg-reduce-domain", before=["sdg-autodiff"], bounds=bounds)
+
+
+ENDS = {
+    "points that come with this step, and others with the next": """
+      %y = sdg.exp %x[i, t] in (i, t) : ({V}) -> {V}
+      %m = sdg.merge {t >= 1 and i = 0 : %y[0, t - 1], i >= 1 : %y[i, t], true : %zero} in (i, t) :
+        ({V}, {V}, {V}) -> {V}
+      %s = sdg.sum %m[0:I, t] axes [0, 1] in (t) : ({V}) -> tensor<f64>""",
+    "a triangle that needs no step": """
+      %d = sdg.exp %w[i] in (i, t where t >= i) : ({V}) -> {V}
+      %m = sdg.merge {t >= i : %d[i, t], t < i : %zero} in (i, t) : ({V}, {V}) -> {V}
+      %s = sdg.sum %m[0:I, t] axes [0, 1] in (t) : ({V}) -> tensor<f64>""",
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_ends_a_dim_is_known_in_time(name):
+    text = program(
+        ENDS[name]
+        + """
+      %two = sdg.constant 2.0 : tensor<f64>
+      %e = sdg.gt %s[t], %two in (t) : (tensor<f64>, tensor<f64>) -> tensor<i1>
+      sdg.until %e[t] in (t) : tensor<i1>
+      sdg.output "s" %s[t] in (t) : tensor<f64>"""
+    )
+    module = check_unchanged(text, "sdg-reduce-domain", bounds=BOUNDS, exact=True)
+    for key, domain in {"y": "(i, t)", "d": "(i, t where t >= i)", "s": "(t)"}.items():
+        assert domains_of(module).get(key, domain) == domain
