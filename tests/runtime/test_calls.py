@@ -91,22 +91,25 @@ def test_a_precondition_names_its_reason() -> None:
         tp.compile(last())(k=np.zeros(0, np.float32))
 
 
-def test_a_precondition_holds_where_it_is_not_declared_too() -> None:
-    stated = '{preconditions = [#sdg.precondition<#sdg.cond<(T >= 4)>, "%y reads four steps">]}'
-    module = parse_module(
-        own_context(),
-        f"""
-        sdg.program @stated dims(t: T) attributes {stated} {{
-          %x = sdg.input "x" in (t) : tensor<f32>
-          %y = sdg.neg %x[t] in (t) : (tensor<f32>) -> tensor<f32>
-          sdg.output "y" %y[t] in (t) : tensor<f32>
-        }}
-        """,
-        "stated.mlir",
-    )
-    executable = tp.compile(module)
+STATED = '{preconditions = [#sdg.precondition<#sdg.cond<(T >= 4)>, "%y reads four steps">]}'
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [("where T >= 4", ""), (f"attributes {STATED}", ": %y reads four steps")],
+    ids=["declared", "needed"],
+)
+def test_bounds_are_what_a_program_declares_and_what_it_needs(head: str, reason: str) -> None:
+    text = f"""
+    sdg.program @stated dims(t: T) {head} {{
+      %x = sdg.input "x" in (t) : tensor<f32>
+      %y = sdg.neg %x[t] in (t) : (tensor<f32>) -> tensor<f32>
+      sdg.output "y" %y[t] in (t) : tensor<f32>
+    }}
+    """
+    executable = tp.compile(parse_module(own_context(), text, "stated.mlir"))
     assert executable(x=np.ones(4, np.float32))["y"].tolist() == [-1.0] * 4
-    with pytest.raises(CallError, match="'stated' needs T >= 4, got T = 3: %y reads four steps"):
+    with pytest.raises(CallError, match=f"'stated' needs T >= 4, got T = 3{reason}$"):
         executable(x=np.ones(3, np.float32))
 
 
