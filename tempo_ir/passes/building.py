@@ -38,6 +38,7 @@ from tempo_ir.dialects.sdg import (
     domain_of,
 )
 from tempo_ir.dialects.sdg.reads import holds, read_problem
+from tempo_ir.dialects.sdg.symbols import position
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of, tensor
 from tempo_ir.index import And, Cond, Const, Domain, Expr, Index, Slice, Space, Sym, as_expr, conj, free_symbols
 
@@ -185,7 +186,8 @@ class GraphBuilder:
         product = static_product(extents)
         if isinstance(product, Const):
             return self.number(product.value, element_type)
-        index = self.build(IndexOp, expression=product, symbols=free_symbols(product))
+        count = position(product, self.domain.dims)
+        index = self.build(IndexOp, expression=count, symbols=free_symbols(count))
         return self.build(CastOp, index, element_type=element_type)
 
     # Elementwise
