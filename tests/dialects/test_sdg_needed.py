@@ -290,3 +290,22 @@ def test_a_call_at_points_that_are_much_work_to_find_is_refused() -> None:
     text = QUOTIENTS.replace("%a = sdg.sin %x[i, j, t] in (i, j, t) : (tensor<f32>) -> tensor<f32>", call)
     with pytest.raises(OpError, match="cannot be found exactly, and it must run at no others"):
         narrow(parse_program(text))
+
+
+@pytest.mark.parametrize(
+    ("declared", "index", "expected"),
+    [
+        ("P <= T", "3", "T >= 4"),
+        ("T >= A", "3", "T >= 4"),
+        ("2 * P <= T", "5", "T >= 6"),
+        ("P <= T and Z <= T", "T - 4", "T >= 4"),
+        ("T <= P", "3", "T >= 4"),
+    ],
+)
+def test_a_precondition_excludes_as_few_sizes_as_can_be(declared: str, index: str, expected: str) -> None:
+    program = parse_program(f"""sdg.program @p dims(t: T) where {declared} {{
+      %x = sdg.input "x" in (t) : tensor<f64>
+      %y = sdg.neg %x[{index}] in (t) : (tensor<f64>) -> tensor<f64>
+      sdg.output "y" %y[t] in (t) : tensor<f64>
+    }}""")
+    assert [str(precondition.cond) for precondition in settle(program)] == [expected]

@@ -21,7 +21,7 @@ from tempo_ir.dialects.sdg.reads import claim_problem, gap_problem, program_ops,
 from tempo_ir.dialects.sdg.structure import MergeOp, ProgramOp
 from tempo_ir.index import isl
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import Compare, Cond, Const, IndexExpressionError, Sym, conj, negate
+from tempo_ir.index.expr import Compare, Cond, Const, IndexExpressionError, Sym, conj, disj, negate
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,11 @@ def _points(domain: Domain, space: Space, text: str) -> Iterator[tuple[isl.Set, 
 def least_size(failing: isl.Set, space: Space) -> tuple[str, int] | None:
     """The bound that is small whenever something fails, and the least size that excludes it all; None if none is.
 
-    Of several bounds the one that loses the fewest sizes.
+    Of several bounds the one that excludes fewest sizes: where `P <= T`, `T >= 4` rather than `P >= 4`, which would
+    exclude `P = 0, T = 9` too. Where neither excludes less, the one of the smaller size, then the one declared first.
     """
     bounds = failing.params().from_params()
-    sizes: list[tuple[int, str]] = []
+    sizes: list[tuple[str, int]] = []
     for position in range(bounds.dim(isl.DIM.param)):
         name = str(isl.decode(bounds.get_dim_name(isl.DIM.param, position) or ""))
         if name not in space.params:
@@ -122,8 +123,16 @@ def least_size(failing: isl.Set, space: Space) -> tuple[str, int] | None:
         values = values.project_out(isl.DIM.param, 0, values.dim(isl.DIM.param))
         greatest = values.dim_max_val(0)
         if greatest.is_int():
-            sizes.append((greatest.to_python() + 1, name))
+            sizes.append((name, greatest.to_python() + 1))
     if not sizes:
         return None
-    size, name = min(sizes)
-    return name, size
+    sizes.sort(key=lambda found: (found[1], space.params.index(found[0])))
+    fewest = (one for one in sizes if all(excludes_no_more(one, other, space) for other in sizes))
+    return next(fewest, sizes[0])
+
+
+def excludes_no_more(one: tuple[str, int], other: tuple[str, int], space: Space) -> bool:
+    """Whether a bound is below its least size only where another is below its own."""
+    (name, size), (other_name, other_size) = one, other
+    claim = disj(Compare(">=", Sym(name), Const(size)), Compare("<", Sym(other_name), Const(other_size)))
+    return isl.prove(claim, space, Domain())
