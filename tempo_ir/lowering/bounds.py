@@ -84,7 +84,7 @@ class _Checker:
             self.right.add(question)
 
     def check_rows(self, instance: Instance, buffer: SSAValue, index: Index) -> None:
-        """The rows at an index are there."""
+        """The rows at an index are there; of a range without points nothing is accessed, whatever the other entries."""
         assert isinstance(buffer.type, BufferType)
         if len(index) != len(buffer.type.dims):
             raise OutOfBoundsError(f"{_text(buffer, index)} has not an entry for each dim stored", instance.op)
@@ -95,7 +95,10 @@ class _Checker:
         if not open_:
             return
         writer = Writer(instance.iterators, self.space.params)
-        fault = self._asked(instance, writer, self._outside(writer, open_), ("rows", tuple(open_)))
+        seen = [entry for entry in index if isinstance(entry, Slice) and all(entry != other for other, _ in open_)]
+        something = [f"{writer.expr(entry.start)} < {writer.expr(entry.stop)}" for entry in seen]
+        wrong = " and ".join([*something, self._outside(writer, open_)])
+        fault = self._asked(instance, writer, wrong, ("rows", tuple(open_), tuple(seen)))
         if fault is not None:
             what = "freed" if isinstance(instance.op, FreeOp) else "accessed"
             message = f"{_text(buffer, index)} is {what} outside of the rows of its buffer, {buffer.type}: {fault}"
