@@ -150,7 +150,7 @@ def _check_at_points(before: Expr, after: Expr, points: Domain):
         ("t >= 0", "true"), ("t < 0", "false"), ("t = T", "false"), ("t ne T", "true"), ("t > 0", "t > 0"),
         ("t = 0", "t = 0"), ("t ne 0", "t ne 0"), ("t = T - 1", "t = T - 1"), ("t ne T - 1", "t ne T - 1"),
         ("t <= T - 1", "true"), ("t >= T - 1", "t >= T - 1"), ("t > T", "false"), ("t >= T", "false"),
-        ("t < T", "true"),
+        ("t < T", "true"), ("min(0, t) < 1", "true"), ("max(0, t) = t + 1", "false"),
     ],
 )  # fmt: skip
 def test_facts_decide_conditions(condition: str, decided: str):

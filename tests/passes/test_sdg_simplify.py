@@ -37,6 +37,12 @@ def ops(text: str, *passes: str) -> list[str]:
 APPLIES = {
     "x + 0": ("%y = sdg.add %x[t], %zero in (t) : ({M}, tensor<f64>) -> {M}", M, []),
     "1 * x": ("%y = sdg.mul %one, %x[t] in (t) : (tensor<f64>, {M}) -> {M}", M, []),
+    "0 * an integer": (
+        "%a = sdg.cast %c[t] in (t) : ({B}) -> tensor<3x4xi64>\n%none = sdg.constant 0 : tensor<i64>\n"
+        "%y = sdg.mul %a[t], %none in (t) : (tensor<3x4xi64>, tensor<i64>) -> tensor<3x4xi64>",
+        "tensor<3x4xi64>",
+        [],
+    ),
     "x / 1": ("%y = sdg.div %x[t], %one in (t) : ({M}, tensor<f64>) -> {M}", M, []),
     "x / 8": (
         "%e = sdg.constant 8.0 : tensor<f64>\n%y = sdg.div %x[t], %e in (t) : ({M}, tensor<f64>) -> {M}",

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from graphlib import TopologicalSorter
 
-from xdsl.ir import Operation, SSAValue, Use
+from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects.sdg import (
-    AccessOp,
     CustomGradientOp,
     GradOp,
     HostOp,
@@ -38,7 +37,6 @@ class Problem:
     cut: frozenset[Operation] = frozenset()
     leaves: frozenset[SSAValue] = frozenset()
     active: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
-    positions: dict[Operation, int] = field(default_factory=dict[Operation, int])
 
     def find_active(self) -> None:
         """Fill `active`: what some wrt reaches and what reaches the loss, through differentiable operands."""
@@ -69,25 +67,6 @@ class Problem:
     def active_dependents(self, value: SSAValue) -> Iterator[SSAValue]:
         """The dependents that lie on a path to the loss."""
         return (dependent for dependent in self.dependents(value) if dependent in self.active)
-
-    def active_uses(self, value: SSAValue) -> Iterator[tuple[AccessOp, int]]:
-        """The uses of a value through which the loss depends on it, as op and operand number."""
-        for use in self.sorted_uses(value):
-            op = use.operation
-            if op in self.cut or not isinstance(op, AccessOp) or not is_smooth(op, value):
-                continue
-            if any(result in self.active and result not in self.leaves for result in op.results):
-                yield op, use.index
-
-    def sorted_uses(self, value: SSAValue) -> list[Use]:
-        """The uses of a value in the order of the program text, whatever the order of the use list."""
-        uses = list(value.uses)
-        if len(uses) < 2:
-            return uses
-        block = uses[0].operation.parent
-        if not self.positions and block is not None:
-            self.positions.update({op: number for number, op in enumerate(block.ops)})
-        return sorted(uses, key=lambda use: (self.positions.get(use.operation, 0), use.index))
 
     def components(self) -> list[list[SSAValue]]:
         """The active values in the order of the reverse pass, those that depend on each other together."""
