@@ -131,7 +131,9 @@ class Check:
     def passes(self) -> None:
         """Each pass alone."""
         before = str(self.expanded)
-        for name in dict.fromkeys(name for name in DEFAULT_PIPELINE if name not in REQUIRED):
+        for name in get_all_passes():
+            if name in REQUIRED:
+                continue
             attempt(name, lambda name=name: self.one_pass(name, before))
 
     def one_pass(self, name: str, before: str) -> None:
@@ -254,11 +256,11 @@ def first_difference(found: Array, expected: Array) -> str:
     return f"{len(wrong)} of {expected.size} values, first at {list(place)}: {found[place]}, not {expected[place]}"
 
 
-def apply(module: ModuleOp, *names: str) -> None:
-    """Run passes by name, in place, verifying after each."""
+def apply(module: ModuleOp, *names: str, **options: object) -> None:
+    """Run passes by name, in place, verifying after each; options go to all of them."""
     known = {**get_all_passes(), **lowerings()}
     for name in names:
-        known[name]()().apply(Context(), module)
+        known[name]()(**options).apply(Context(), module)
         module.verify()
 
 
