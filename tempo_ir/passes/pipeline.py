@@ -7,6 +7,7 @@ from collections.abc import Collection
 DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-autodiff",
     "sdg-simplify",
+    "sdg-unlift",
     "sdg-vectorize",
     "sdg-simplify",
     "sdg-fold-constants",

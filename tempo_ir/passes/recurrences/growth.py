@@ -1,0 +1,162 @@
+"""How a range of rows differs between neighbouring points of a dim: by one row at one end, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tempo_ir.dialects.sdg import SdgOp
+from tempo_ir.dialects.sdg.reads import read_problem
+from tempo_ir.index import (
+    TRUE,
+    Cond,
+    Const,
+    Domain,
+    Expr,
+    Index,
+    Slice,
+    Space,
+    Sym,
+    compare,
+    conj,
+    free_symbols,
+    substitute,
+)
+from tempo_ir.passes.building import normal_form
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The points of a domain in order of a dim, upwards from the first or downwards from the last.
+
+    `previous` is the point visited before: `t - 1` (`offset` -1) or `t + 1` (`offset` 1).
+    """
+
+    dim: str
+    offset: int
+    domain: Domain
+    space: Space
+    first: Expr
+    end: Expr
+
+    def before(self, value: Expr) -> Expr:
+        """An expression at the previous point."""
+        return substitute(value, {self.dim: Sym(self.dim) + self.offset})
+
+    def before_index(self, index: Index) -> Index:
+        """An index at the previous point."""
+        return substitute(index, {self.dim: Sym(self.dim) + self.offset})
+
+    @property
+    def start(self) -> Expr:
+        """Where the walk begins."""
+        return self.first if self.offset < 0 else self.end - 1
+
+    @property
+    def starting(self) -> Domain:
+        """The points without a previous one."""
+        return self._part(self.start, self.start + 1)
+
+    @property
+    def continuing(self) -> Domain:
+        """The points with a previous one."""
+        return self._part(self.first + 1, self.end) if self.offset < 0 else self._part(self.first, self.end - 1)
+
+    @property
+    def starts(self) -> Cond:
+        """Holds at the points without a previous one."""
+        return compare("=", Sym(self.dim), self.start)
+
+    @property
+    def continues(self) -> Cond:
+        """Holds at the points with a previous one."""
+        return compare(">" if self.offset < 0 else "<", Sym(self.dim), self.start)
+
+    def _part(self, first: Expr, end: Expr) -> Domain:
+        ranges = {name: (low, high) for name, low, high in self.domain.ranges}
+        ranges[self.dim] = (first, end)
+        ordered = tuple((name, *ranges[name]) for name in self.domain.dims if name in ranges)
+        return normal_form(Domain(self.domain.dims, ordered, self.domain.where), self.space)
+
+    def fixed(self, value: Expr) -> bool:
+        """Whether an expression is the same at each point as at the previous one."""
+        from tempo_ir.index import isl
+
+        return self.dim not in free_symbols(value) or isl.equal(value, self.before(value), self.space, self.continuing)
+
+
+def walks(op: SdgOp) -> Iterator[Walk]:
+    """The ways to go through the points of an op, one at a time: along each dim, up and down.
+
+    Along a dim whose points are one range, of more than one point, which the other dims do not depend on.
+    """
+    from tempo_ir.index import isl
+
+    domain, space = op.domain, op.space
+    for dim in reversed(domain.dims):
+        others = [bound for name, *part in domain.ranges if name != dim for bound in part]
+        if dim in free_symbols(domain.where) or any(dim in free_symbols(bound) for bound in others):
+            continue
+        first, end = domain.lower(dim, space), domain.upper(dim, space)
+        inside = conj(compare(">=", first, 0), compare("<=", end, space.bound(dim)))
+        if not isl.prove(inside, space, domain) or isl.prove(compare("<=", end - first, 1), space, domain):
+            continue
+        for offset in (-1, 1):
+            walk = Walk(dim, offset, domain, space, first, end)
+            index = tuple(Sym(name) + (offset if name == dim else 0) for name in domain.dims)
+            if read_problem(space, walk.continuing, index, domain) is None:
+                yield walk
+
+
+@dataclass(frozen=True)
+class Growth:
+    """An axis that has, at each point of a walk, the rows of the previous point and at most one more.
+
+    `at_end`: the new row is the last one; else it is the first.
+    """
+
+    walk: Walk
+    extent: Expr
+    at_end: bool
+
+    def keeps(self, rows: Slice) -> bool:
+        """Whether a range of that extent keeps its rows from point to point, so that only one joins."""
+        return rows.step == 1 and self.walk.fixed(rows.start if self.at_end else rows.stop)
+
+    def joining(self, rows: Slice) -> Expr:
+        """The row of a range that joins."""
+        return rows.stop - 1 if self.at_end else rows.start
+
+    @property
+    def joins(self) -> Cond:
+        """Where a row joins, of the points that have a previous one; `TRUE` where it does at each of them."""
+        from tempo_ir.index import isl
+
+        walk = self.walk
+        cond = compare(">", self.extent, walk.before(self.extent))
+        if isl.prove(cond, walk.space, walk.continuing):
+            return TRUE
+        points = isl.domain_set(walk.space, walk.continuing)
+        return isl.condition(points.intersect(isl.condition_set(walk.space, walk.domain.dims, cond)), points)
+
+    def rows_at_start(self) -> int | None:
+        """How many rows there are where the walk begins: 0 or 1, None where it may be another number."""
+        from tempo_ir.index import isl
+
+        for count in (0, 1):
+            if isl.equal(self.extent, Const(count), self.walk.space, self.walk.starting):
+                return count
+        return None
+
+
+def growths(walk: Walk, extent: Expr) -> Iterator[Growth]:
+    """How an axis of an extent may grow along a walk."""
+    from tempo_ir.index import isl
+
+    if walk.dim not in free_symbols(extent):
+        return
+    change = extent - walk.before(extent)
+    one_row = conj(compare(">=", change, 0), compare("<=", change, 1))
+    if isl.prove(one_row, walk.space, walk.continuing) and not walk.fixed(extent):
+        yield Growth(walk, extent, at_end=True)
+        yield Growth(walk, extent, at_end=False)
