@@ -172,12 +172,13 @@ class Tiler:
         erase_unused(op)
 
     def dim_of(self, bound: Expr, op: SdgOp) -> str:
-        """A dim of a bound over which the op does not vary yet; declared where there is none."""
+        """A dim of a bound, inside all dims of the op; declared where there is none."""
         names = self.dims.setdefault(bound, [])
-        known = next((name for name in names if name not in op.domain.dims), None)
+        space = self.program.space
+        inner = space.names[max((space.names.index(dim) + 1 for dim in op.domain.dims), default=0) :]
+        known = next((name for name in names if name in inner), None)
         if known is not None:
             return known
-        space = self.program.space
         taken = {*space.names, *space.params, *(name for each in self.dims.values() for name in each)}
         numbered = ("m" if not number else f"m{number}" for number in itertools.count())
         name = next(each for each in numbered if each not in taken)
@@ -234,7 +235,9 @@ def erase_unused(op: SdgOp) -> None:
     waiting: list[Operation] = [op]
     while waiting:
         current = waiting.pop()
-        if isinstance(current, _KEPT) or any(result.uses.get_length() for result in current.results):
+        if current.parent is None or isinstance(current, _KEPT):
+            continue
+        if any(result.uses.get_length() for result in current.results):
             continue
         waiting += [operand.owner for operand in current.operands if isinstance(operand.owner, Operation)]
         erase([current])
