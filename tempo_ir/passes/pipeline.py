@@ -8,6 +8,7 @@ DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-autodiff",
     "sdg-simplify",
     "sdg-unlift",
+    "sdg-lift",
     "sdg-vectorize",
     "sdg-simplify",
     "sdg-fold-constants",
