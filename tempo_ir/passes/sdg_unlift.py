@@ -37,7 +37,7 @@ from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import Access, AccessOp, ContractOp, MaxOp, ProgramOp, ReduceOp, SdgOp
 from tempo_ir.dialects.types import shape_of
-from tempo_ir.index import compare, free_symbols
+from tempo_ir.index import Expr, compare, free_symbols
 from tempo_ir.passes.recurrences.contractions import unlifted_contraction
 from tempo_ir.passes.recurrences.growth import Growth, growths, walks
 from tempo_ir.passes.recurrences.sums import unlifted_reduction
@@ -72,7 +72,7 @@ def unlift(program: ProgramOp, steps: int) -> int:
     while waiting := [op for op in sdg_ops(program) if op not in seen]:
         seen.update(waiting)
         for op in waiting:
-            if isinstance(op, ReduceOp | ContractOp) and grows(op):
+            if isinstance(op, ReduceOp | ContractOp) and growing_extents(op):
                 done += unlift_op(op, steps, maxima)
     return done
 
@@ -95,21 +95,19 @@ def unlift_op(op: ReduceOp | ContractOp, steps: int, maxima: dict[SSAValue, Acce
     return False
 
 
-def grows(op: AccessOp) -> bool:
-    """Whether an axis of an operand has an extent that depends on a dim."""
-    shapes = (shape_of(access.tensor) for access in op.accesses)
-    extents = [extent for shape in shapes for extent in shape if not isinstance(extent, int)]
-    return any(free_symbols(extent) & set(op.domain.dims) for extent in extents)
+def growing_extents(op: AccessOp) -> list[Expr]:
+    """The extents of operands that depend on a dim."""
+    extents = dict.fromkeys(extent for access in op.accesses for extent in shape_of(access.tensor))
+    dims = set(op.domain.dims)
+    return [extent for extent in extents if not isinstance(extent, int) and free_symbols(extent) & dims]
 
 
 def candidates(op: ReduceOp | ContractOp) -> Iterator[Growth]:
     """How the axes of the operands grow along the walks through an op's points."""
     from tempo_ir.index import isl
 
-    extents = dict.fromkeys(
-        extent for access in op.accesses for extent in shape_of(access.tensor) if not isinstance(extent, int)
-    )
-    for walk in walks(op):
+    extents = growing_extents(op)
+    for walk in walks(op, frozenset[str]().union(*map(free_symbols, extents))):
         for extent in extents:
             if not isl.prove(compare("<=", extent, FEW_ROWS), walk.space, op.domain):
                 yield from growths(walk, extent)

@@ -113,7 +113,7 @@ def accumulation_of(merge: MergeOp) -> Accumulation | None:
     if not _fits(merge, step, start, row):
         return None
     here = current_point(merge)
-    for walk in walks(merge):
+    for walk in walks(merge, merge.domain.dims):
         before = walk.before_index(here)
         reads = merge.accesses[1].index, back.index
         if reads not in ((here, before), (before, here)) or not _is_walk(merge, walk):

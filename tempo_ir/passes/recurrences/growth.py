@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tempo_ir.dialects.sdg import SdgOp
 from tempo_ir.dialects.sdg.reads import read_problem
@@ -73,10 +74,7 @@ class Walk:
         return compare(">" if self.offset < 0 else "<", Sym(self.dim), self.start)
 
     def _part(self, first: Expr, end: Expr) -> Domain:
-        ranges = {name: (low, high) for name, low, high in self.domain.ranges}
-        ranges[self.dim] = (first, end)
-        ordered = tuple((name, *ranges[name]) for name in self.domain.dims if name in ranges)
-        return normal_form(Domain(self.domain.dims, ordered, self.domain.where), self.space)
+        return part(self.domain, self.dim, first, end, self.space)
 
     def fixed(self, value: Expr) -> bool:
         """Whether an expression is the same at each point as at the previous one."""
@@ -85,27 +83,44 @@ class Walk:
         return self.dim not in free_symbols(value) or isl.equal(value, self.before(value), self.space, self.continuing)
 
 
-def walks(op: SdgOp) -> Iterator[Walk]:
-    """The ways to go through the points of an op, one at a time: along each dim, up and down.
+@lru_cache(maxsize=1024)
+def part(domain: Domain, dim: str, first: Expr, end: Expr, space: Space) -> Domain:
+    """The points of a domain within other bounds of one dim."""
+    ranges = {name: (low, high) for name, low, high in domain.ranges}
+    ranges[dim] = (first, end)
+    ordered = tuple((name, *ranges[name]) for name in domain.dims if name in ranges)
+    return normal_form(Domain(domain.dims, ordered, domain.where), space)
+
+
+def walks(op: SdgOp, dims: Iterable[str]) -> Iterator[Walk]:
+    """The ways to go through the points of an op, one at a time: along each of some dims, up and down.
 
     Along a dim whose points are one range, of more than one point, which the other dims do not depend on.
     """
+    domain, space = op.domain, op.space
+    for dim in reversed([name for name in domain.dims if name in set(dims)]):
+        yield from walks_along(domain, dim, space)
+
+
+@lru_cache(maxsize=1024)
+def walks_along(domain: Domain, dim: str, space: Space) -> tuple[Walk, ...]:
+    """`walks` along one dim."""
     from tempo_ir.index import isl
 
-    domain, space = op.domain, op.space
-    for dim in reversed(domain.dims):
-        others = [bound for name, *part in domain.ranges if name != dim for bound in part]
-        if dim in free_symbols(domain.where) or any(dim in free_symbols(bound) for bound in others):
-            continue
-        first, end = domain.lower(dim, space), domain.upper(dim, space)
-        inside = conj(compare(">=", first, 0), compare("<=", end, space.bound(dim)))
-        if not isl.prove(inside, space, domain) or isl.prove(compare("<=", end - first, 1), space, domain):
-            continue
-        for offset in (-1, 1):
-            walk = Walk(dim, offset, domain, space, first, end)
-            index = tuple(Sym(name) + (offset if name == dim else 0) for name in domain.dims)
-            if read_problem(space, walk.continuing, index, domain) is None:
-                yield walk
+    others = [bound for name, *rest in domain.ranges if name != dim for bound in rest]
+    if dim in free_symbols(domain.where) or any(dim in free_symbols(bound) for bound in others):
+        return ()
+    first, end = domain.lower(dim, space), domain.upper(dim, space)
+    inside = conj(compare(">=", first, 0), compare("<=", end, space.bound(dim)))
+    if not isl.prove(inside, space, domain) or isl.prove(compare("<=", end - first, 1), space, domain):
+        return ()
+    found = (Walk(dim, offset, domain, space, first, end) for offset in (-1, 1))
+    return tuple(walk for walk in found if _has_previous(walk))
+
+
+def _has_previous(walk: Walk) -> bool:
+    here = tuple(map(Sym, walk.domain.dims))
+    return read_problem(walk.space, walk.continuing, walk.before_index(here), walk.domain) is None
 
 
 @dataclass(frozen=True)
@@ -149,14 +164,15 @@ class Growth:
         return None
 
 
-def growths(walk: Walk, extent: Expr) -> Iterator[Growth]:
+@lru_cache(maxsize=1024)
+def growths(walk: Walk, extent: Expr) -> tuple[Growth, ...]:
     """How an axis of an extent may grow along a walk."""
     from tempo_ir.index import isl
 
     if walk.dim not in free_symbols(extent):
-        return
+        return ()
     change = extent - walk.before(extent)
     one_row = conj(compare(">=", change, 0), compare("<=", change, 1))
-    if isl.prove(one_row, walk.space, walk.continuing) and not walk.fixed(extent):
-        yield Growth(walk, extent, at_end=True)
-        yield Growth(walk, extent, at_end=False)
+    if not isl.prove(one_row, walk.space, walk.continuing) or walk.fixed(extent):
+        return ()
+    return Growth(walk, extent, at_end=True), Growth(walk, extent, at_end=False)
