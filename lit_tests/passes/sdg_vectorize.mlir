@@ -39,3 +39,19 @@ sdg.program @chain dims(t: T) {
 // CHECK-NEXT:    %y = sdg.exp %x[t] in (t) : (tensor<4xf32>) -> tensor<4xf32>
 // CHECK-NEXT:    sdg.output "y" %y[t] in (t) : tensor<4xf32>
 // CHECK-NEXT:  }
+
+// -----
+
+// a product of operands that all vary gains nothing, unless a range of its rows is read
+sdg.program @outer_products_fail dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %o = sdg.contract "a,c->ac" %x[t], %x[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  %p = sdg.contract "a,c->ac" %x[t], %x[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  %s = sdg.sum %p[0:T] axes [0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  sdg.output "o" %o[t] in (t) : tensor<4x4xf32>
+  sdg.output "s" %s : tensor<4x4xf32>
+}
+
+// CHECK-LABEL: sdg.program @outer_products_fail
+// CHECK:         %o = sdg.contract "a,c->ac" %x[t], %x[t] in (t)
+// CHECK-NEXT:    %p = sdg.contract "ta,tc->tac" %x[0:T], %x[0:T] :

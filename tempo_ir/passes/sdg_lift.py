@@ -17,11 +17,11 @@ Where the recurrence is read at each point, and not at the last alone, sums and 
 
 It applies to sums, products, extremes and logic, upwards or downwards (`s[t + 1]`), from the first row, from nothing,
 or, where the last value alone is read, from any value, if no other op recurs with the two. It is done where it pays:
-where sdg-vectorize makes an axis of what makes the rows, or of who reads the result, so that the dim is no loop any
-more; `all=true` takes the rest too. It does not apply to 16-bit floats, which round at each step of the recurrence and
-once in a sum; nor to linear recurrences, `h[t] = f[t] * h[t - 1] + b[t]` (a discounted return): a closed form divides
-by the product of the factors, which overflows where that underflows, and doubling reads each row log T times, so the
-loop stays.
+where the rows are products, of which one sum is read, and where sdg-vectorize makes an axis of what makes the rows, or
+of who reads the result, so that the dim is no loop any more; `all=true` takes the rest too. It does not apply to 16-bit
+floats, which round at each step of the recurrence and once in a sum; nor to linear recurrences,
+`h[t] = f[t] * h[t - 1] + b[t]` (a discounted return): a closed form divides by the product of the factors, which
+overflows where that underflows, and doubling reads each row log T times, so the loop stays.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import (
     Access,
+    ContractOp,
     CumprodOp,
     CumsumOp,
     MergeOp,
@@ -93,14 +94,27 @@ def _problem(program: ProgramOp, found: Accumulation, *, take_all: bool) -> str 
     groups = [group for group, _ in cycles_along(ops, dim, program.space) if found.merge in group]
     if not groups or set(groups[0]) != {found.merge, found.step}:
         return "other ops recur with it"
-    if take_all:
+    if take_all or _pays(program, found):
         return None
+    return f"neither what it accumulates nor who reads it becomes an axis, so that {dim} is a loop anyway"
+
+
+def _pays(program: ProgramOp, found: Accumulation) -> bool:
+    """Whether the rows, or what is made of the result, would be an axis; products of which one sum is read are."""
     with collecting():  # what sdg-vectorize would remark is not said twice
-        axes = choose(program, dim, take_all=False)
-    readers = [user for group in outside_readers(found) for user, _ in group]
-    if not any(op in axes for op in (found.row.value.owner, *readers)):
-        return f"neither what it accumulates nor who reads it becomes an axis, so that {dim} is a loop anyway"
-    return None
+        chosen = choose(program, found.walk.dim, take_all=False)
+        able = choose(program, found.walk.dim, take_all=True)
+    row, readers = found.row.value.owner, [user for group in outside_readers(found) for user, _ in group]
+    if isinstance(row, ContractOp) and row in able and found.kind is SumOp and _is_read_at_its_end(program, found):
+        return True
+    return any(op in chosen for op in (row, *readers))
+
+
+def _is_read_at_its_end(program: ProgramOp, found: Accumulation) -> bool:
+    """Whether no reader varies along the dim."""
+    dims, dim = found.merge.domain.dims, found.walk.dim
+    indices = [user.accesses[number].index for group in outside_readers(found) for user, number in group]
+    return all(fixed_point(index, dims, dim, program.space.names) is not None for index in indices)
 
 
 # ---- where the last value alone is read ----

@@ -16,8 +16,10 @@ An op can be vectorised along a dim if it does not recur along it (a cycle that 
 `vectorize.recurrence`), if it reads the dim at most shifted (`t - 1`), if nothing else about it depends on the dim (its
 shape, what it slices, which case of a merge holds), and if its points of the dim are one range. Host calls, random
 draws, inputs and outputs stay as they are, and so does what a gradient names. Of ops that can, those are vectorised
-that are connected, by reads among them, to a contraction: chains of small ops alone gain nothing from memory for all
-points. `all=true` takes them too, `dims=t` names the dims to try; by default all are, inner ones first.
+that are connected, by reads among them, to a contraction that gains by it: one of whose operands is the same at all
+points (weights are read once), or whose rows are read as a range. Chains of small ops, and products of operands that
+all vary (T outer products), gain nothing from memory for all points. `all=true` takes them too, `dims=t` names the dims
+to try; by default all are, inner ones first.
 """
 
 from __future__ import annotations
@@ -115,7 +117,7 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch
         if any(op not in able for op in varying):
             for op in varying:
                 able.pop(op, None)
-    return able if take_all else gaining(able)
+    return able if take_all else gaining(able, dim)
 
 
 def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space) -> bool:
@@ -135,16 +137,29 @@ def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space
     return False
 
 
-def gaining(able: dict[SdgOp, Batch]) -> dict[SdgOp, Batch]:
-    """Those of the ops that reads among them connect to a contraction."""
+def gaining(able: dict[SdgOp, Batch], dim: str) -> dict[SdgOp, Batch]:
+    """Those of the ops that reads among them connect to a contraction that gains."""
 
     def neighbours(op: SdgOp) -> Iterable[SdgOp]:
         readers = [use.operation for result in op.results for use in result.uses]
         producers = [operand.owner for operand in op.operands]
         return [other for other in (*readers, *producers) if isinstance(other, SdgOp) and other in able]
 
-    connected = reachable((op for op in able if isinstance(op, ContractOp)), neighbours)
+    gains = (op for op in able if isinstance(op, ContractOp) and (shares_operand(op, dim) or is_read_whole(op, dim)))
+    connected = reachable(gains, neighbours)
     return {op: batch for op, batch in able.items() if op in connected}
+
+
+def shares_operand(op: ContractOp, dim: str) -> bool:
+    """Whether an operand is the same at all points of a dim: then one product reads it once."""
+    return any(dim not in free_symbols(access.index) for access in op.accesses)
+
+
+def is_read_whole(op: ContractOp, dim: str) -> bool:
+    """Whether a range of the dim is read of a contraction: its rows are kept anyway, or summed into one product."""
+    position = op.domain.dims.index(dim)
+    uses = [(use.operation, use.index) for use in op.result.uses]
+    return any(isinstance(user, AccessOp) and is_slice(user.accesses[n].index[position]) for user, n in uses)
 
 
 def points_of(op: SdgOp, dim: str, space: Space) -> Batch:

@@ -300,3 +300,19 @@ def test_a_prefix_needs_one_row_and_one_step():
     assert "0:t + 1" in off.ir("loop")
     assert "0:t + 1" not in on.ir("loop")
     assert "T]" not in on.ir("loop")
+
+
+def test_linear_attention_keeps_one_state():
+    """The sum of `k v` is kept for one step, and not a product for each."""
+
+    def program():
+        t, T = tp.dim("t")
+        x = tp.input("x", tp.f32[16], over=t)
+        k, v = tp.tanh(x), tp.exp(x)
+        tp.output("y", tp.einsum("d,nd,ne->e", x, k[0 : t + 1], v[0 : t + 1]))
+
+    executable = tp.compile(tp.program(program)())
+    x = np.random.default_rng(0).standard_normal((100, 16)).astype(np.float32)
+    state = np.cumsum(np.einsum("nd,ne->nde", np.tanh(x), np.exp(x)), 0)
+    np.testing.assert_allclose(executable(x=x)["y"], np.einsum("td,tde->te", x, state), 1e-3, 1e-3)
+    assert executable.stats.peak_bytes <= 4 * 16 * 16 * 4
