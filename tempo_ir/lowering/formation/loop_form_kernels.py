@@ -16,7 +16,8 @@ loop.kernel at (t = t) ins(%a = %s[t], %b = %w, %c = %x[t]) outs(%h[t]) {
 }
 ```
 The buffers %1 and %2 are gone: what only one kernel uses is a value in it. Guards under one condition are joined first,
-so that leaves of both meet.
+so that leaves of both meet. Loops of which only the last values are needed come first: they become loops inside of a
+kernel (`folding`).
 
 It does not apply across a loop, a guard or a host call that must run in between; where a value would be computed again
 and again (`rules`); where the values written would differ in shape; to scans, scatters and sorts, whose kernels have a
@@ -29,13 +30,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from tempo_ir.dialects.loop import AllocOp, BodyOperation, IfOp, KernelOp, ProgramOp, YieldOp
-from tempo_ir.index import Index
+from tempo_ir.dialects.loop import AllocOp, BodyOperation, IfOp, ProgramOp
 from tempo_ir.lowering.formation.block_graph import BlockGraph
-from tempo_ir.lowering.formation.fusion import Group, depends_on_point, external_reads, form_groups, ordered, row_of
+from tempo_ir.lowering.formation.fold_kernels import fold_loops
+from tempo_ir.lowering.formation.fusion import form_groups
+from tempo_ir.lowering.formation.kernels import kernel_of
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class LoopFormKernelsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
+            for block in _blocks(program):
+                fold_loops(block, program)
             for block in _blocks(program):
                 join_guards(block)
             for block in _blocks(program):
@@ -139,35 +143,3 @@ def form_kernels(block: Block) -> None:
     for op in graph.items:
         if op not in made:
             op.erase()
-
-
-def kernel_of(group: Group) -> KernelOp:
-    """One kernel of the leaves of a group."""
-    leaves = ordered(group)
-    reads = external_reads(group)
-    body = Block(arg_types=[access.type for access in reads])
-    outside = dict(zip(reads, body.args, strict=True))
-    inside: dict[tuple[SSAValue, Index], SSAValue] = {}
-    writes = [leaf for leaf in leaves if leaf in group.written]
-    for access, argument in outside.items():
-        argument.name_hint = access.buffer.name_hint
-    for leaf in leaves:
-        values: dict[SSAValue, SSAValue] = {}
-        for argument, access in zip(leaf.body.block.args, leaf.reads, strict=True):
-            row = row_of(access)
-            values[argument] = inside[row] if row in inside else outside[access]
-        for op in leaf.body.block.ops:
-            if isinstance(op, YieldOp):
-                continue
-            clone = op.clone(values)
-            clone.location = op.location
-            body.add_op(clone)
-        (value,) = leaf.yielded
-        inside[row_of(leaf.writes[0])] = values[value]
-        if isinstance(values[value].owner, Operation):
-            values[value].name_hint = leaf.outs[0].name_hint or values[value].name_hint
-    body.add_op(YieldOp([inside[row_of(leaf.writes[0])] for leaf in writes]))
-    point = next((leaf.point for leaf in leaves if depends_on_point(leaf)), leaves[-1].point)
-    kernel = KernelOp(reads, [leaf.writes[0] for leaf in writes], Region(body), point)
-    kernel.location = leaves[-1].location
-    return kernel
