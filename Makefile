@@ -7,10 +7,10 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv demo test test-all lit lit-external pytest pytest-all lint format bench clean
+.PHONY: help venv demo test test-all lit lit-external pytest pytest-all faults mutants lint format bench clean
 
 help:
-	@echo "make demo | test | test-all | lint | format | bench | clean"
+	@echo "make demo | test | test-all | faults | mutants | lint | format | bench | clean"
 
 venv: $(STAMP)
 
@@ -39,6 +39,14 @@ pytest: $(STAMP)
 
 pytest-all: $(STAMP)
 	pytest -q -n $(JOBS) -m ''
+
+# which test notices each planted fault; part of `make test` too
+faults: $(STAMP)
+	$(BIN)/python -m tests.faults --jobs $(JOBS)
+
+# random edits of the compiler that no test notices: hours
+mutants: $(STAMP)
+	$(BIN)/python -m tests.faults.mutants --jobs $(JOBS)
 
 lint: $(STAMP)
 	ruff check .

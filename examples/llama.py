@@ -2,6 +2,7 @@
 
     python examples/llama.py                                    decode 32 tokens after a prompt
     python examples/llama.py --window 8                         the same with sliding-window attention
+    python examples/llama.py --until 994                        no further than to token 994
     tempo-opt examples/llama.py --set window=64                 the program as sdg text
 
 `model` is a checkpoint in Hugging Face layout (config.json, model.safetensors). Where it is missing, a small one of
@@ -34,9 +35,9 @@ def attend(layer, x, t, window):
 
 
 @tp.program
-def decode(model="build/tiny-llama", window=None, batch=1, layers=None):
+def decode(model="build/tiny-llama", window=None, batch=1, layers=None, until=None):
     net = llm.Llama.from_pretrained(checkpoint(model), layers=layers)
-    t, T = tp.dim("t")
+    t, T = tp.dim("t", until=None if until is None else lambda: tp.all(ended))  # T steps are then the most there may be
     p, P = tp.dim("p", at_most=T)  # `where P <= T`, checked at the call
     prompt = tp.input("prompt", tp.i64[batch], over=p)
     token = tp.tensor("token", tp.i64[batch], over=t)
@@ -45,8 +46,14 @@ def decode(model="build/tiny-llama", window=None, batch=1, layers=None):
         x = x + attend(layer, layer.norm_in(x), t, window)
         x = x + layer.mlp(layer.norm_post(x))
     logits = net.head(net.norm(x))  # needed, hence computed, only for P - 1 <= t < T - 1
+    following = tp.argmax(logits, axis=-1)
+    if until is not None:
+        ended = tp.tensor("ended", tp.bool[batch], over=t)  # whether each row has said the token after its prompt
+        ended[t < P] = False
+        ended[t + 1] = ended | (following == until)
+        following = tp.where(ended, until, following)
     token[t < P] = prompt[t]
-    token[t + 1] = tp.argmax(logits, axis=-1)
+    token[t + 1] = following
     tp.output("token", token)
 
 
@@ -63,8 +70,9 @@ def main() -> None:
     )
     parser.add_argument("--window", type=int, default=None, help="how many steps attention looks back (default: all)")
     parser.add_argument("--tokens", type=int, default=32, help="how many tokens to decode")
+    parser.add_argument("--until", type=int, default=None, help="the token that ends the sequence (default: none)")
     arguments = parser.parse_args()
-    exe = tp.compile(decode(model=arguments.model, window=arguments.window))
+    exe = tp.compile(decode(model=arguments.model, window=arguments.window, until=arguments.until))
     prompt = np.array([[1], [17], [29], [5]])
     out = exe(prompt=prompt, T=len(prompt) + arguments.tokens, state=exe.init())
     print("prompt:", *prompt[:, 0])

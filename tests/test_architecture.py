@@ -53,13 +53,3 @@ def test_imports_go_one_way_and_untyped_libraries_have_one_home(path: Path) -> N
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_files_stay_short(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= LONGEST_FILE, "split it by idea"
-
-
-def test_each_pass_has_a_lit_file() -> None:
-    tests = Path(__file__).parents[1] / "lit_tests" / "passes"
-    missing = [
-        path.stem
-        for path in sorted((PACKAGE / "passes").glob("*.py"))
-        if "ModulePass)" in path.read_text() and not list(tests.glob(f"{path.stem.replace('_', '[-_]')}*.mlir"))
-    ]
-    assert not missing

@@ -122,3 +122,49 @@ sdg.program @unused {
 // CHECK-NEXT:    %dz = sdg.broadcast %0 : (tensor<f32>) -> tensor<4xf32>
 // CHECK-NEXT:    sdg.output "dz" %dz : tensor<4xf32>
 // CHECK-NEXT:  }
+
+// -----
+
+// readers that are no range: every one is asked, at every point
+sdg.program @skew dims(i: I, t: T) {
+  %x = sdg.input "x" in (t) : tensor<f32>
+  %w = sdg.input "w" in (i, t) : tensor<f32>
+  %y = sdg.mul %w[i, t], %x[min(i + t, T - 1)] in (i, t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %dx = sdg.grad %y wrt %x in (t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  sdg.output "dx" %dx[t] in (t) : tensor<f32>
+}
+
+// CHECK-LABEL: sdg.program @skew dims(i: I, t: T) {
+// CHECK-NEXT:    %x = sdg.input "x" in (t) : tensor<f32>
+// CHECK-NEXT:    %w = sdg.input "w" in (i, t) : tensor<f32>
+// CHECK-NEXT:    %0 = sdg.arange [0:I] : tensor<?xi64, #sdg.size<I>>
+// CHECK-NEXT:    %1 = sdg.reshape %0 : (tensor<?xi64, #sdg.size<I>>) -> tensor<?x1xi64, #sdg.size<I>>
+// CHECK-NEXT:    %2 = sdg.arange [0:T] : tensor<?xi64, #sdg.size<T>>
+// CHECK-NEXT:    %3 = sdg.index t in (t) : tensor<i64>
+// CHECK-NEXT:    %4 = sdg.index T - 1 : tensor<i64>
+// CHECK-NEXT:    %5 = sdg.add %1, %2 : (tensor<?x1xi64, #sdg.size<I>>, tensor<?xi64, #sdg.size<T>>) -> tensor<?x?xi64, #sdg.size<I, T>>
+// CHECK-NEXT:    %6 = sdg.minimum %4, %5 : (tensor<i64>, tensor<?x?xi64, #sdg.size<I, T>>) -> tensor<?x?xi64, #sdg.size<I, T>>
+// CHECK-NEXT:    %7 = sdg.eq %6, %3[t] in (t) : (tensor<?x?xi64, #sdg.size<I, T>>, tensor<i64>) -> tensor<?x?xi1, #sdg.size<I, T>>
+// CHECK-NEXT:    %8 = sdg.constant 0.0 : tensor<f32>
+// CHECK-NEXT:    %9 = sdg.select %7[t], %w[0:I, 0:T], %8 in (t) : (tensor<?x?xi1, #sdg.size<I, T>>, tensor<f32>, tensor<f32>) -> tensor<?x?xf32, #sdg.size<I, T>>
+// CHECK-NEXT:    %dx = sdg.sum %9[t] axes [0, 1] in (t) : (tensor<?x?xf32, #sdg.size<I, T>>) -> tensor<f32>
+// CHECK-NEXT:    sdg.output "dx" %dx[t] in (t) : tensor<f32>
+// CHECK-NEXT:    }
+
+// -----
+
+// a reader over a part of the points is zero at the others
+sdg.program @stripes dims(t: T) {
+  %x = sdg.input "x" : tensor<f32>
+  %w = sdg.input "w" in (t) : tensor<f32>
+  %y = sdg.mul %w[t], %x in (t where t mod 2 = 0) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %dx = sdg.grad %y wrt %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  sdg.output "dx" %dx : tensor<f32>
+}
+
+// CHECK-LABEL: sdg.program @stripes dims(t: T) {
+// CHECK-NEXT:    %x = sdg.input "x" : tensor<f32>
+// CHECK-NEXT:    %w = sdg.input "w" in (t) : tensor<f32>
+// CHECK-NEXT:    %dx = sdg.sum %w[0:2 * ((T + 1) floordiv 2) - 1:2] axes [0] : (tensor<f32>) -> tensor<f32>
+// CHECK-NEXT:    sdg.output "dx" %dx : tensor<f32>
+// CHECK-NEXT:    }

@@ -1,5 +1,5 @@
 // Equal computations are done once, isomorphic recurrences included; what differs stays apart.
-// RUN: tempo-opt %s --split-input-file -p sdg-cse | filecheck %s
+// RUN: tempo-opt %s --split-input-file --check-each -p sdg-cse | filecheck %s
 
 sdg.program @recurrences dims(t: T) {
   %x = sdg.input "x" in (t) : tensor<f32>

@@ -1,5 +1,5 @@
 // What no output and no host call needs goes, cycles included; inputs and parameters are the signature and stay.
-// RUN: tempo-opt %s -p sdg-dce | filecheck %s
+// RUN: tempo-opt %s --check-each -p sdg-dce | filecheck %s
 
 sdg.program @dead dims(t: T) {
   %x = sdg.input "x" in (t) : tensor<f32>

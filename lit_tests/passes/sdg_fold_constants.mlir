@@ -1,5 +1,5 @@
 // What depends on constants alone is computed; large, infinite or failing results are left to the run.
-// RUN: tempo-opt %s --pass-pipeline='sdg-fold-constants{limit=4},sdg-dce' | filecheck %s
+// RUN: tempo-opt %s --check-each --pass-pipeline='sdg-fold-constants{limit=4},sdg-dce' | filecheck %s
 
 sdg.program @folded dims(t: T) {
   %x = sdg.input "x" in (t) : tensor<4xf32>

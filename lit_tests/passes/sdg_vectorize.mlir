@@ -1,5 +1,5 @@
 // A dim along which nothing recurs becomes an axis of what is connected to a contraction.
-// RUN: tempo-opt %s --split-input-file -p sdg-vectorize | filecheck %s
+// RUN: tempo-opt %s --split-input-file --check-each -p sdg-vectorize | filecheck %s
 
 sdg.program @projection dims(b: B, t: T) {
   %x = sdg.input "x" in (b, t) : tensor<4xf32>

@@ -16,18 +16,22 @@ from tempo_ir.index.expr import Expr
 
 if TYPE_CHECKING:
     from tempo_ir.frontend.program import Program
+    from tempo_ir.reference.calls import Outputs
 
 
 class Result(dict[str, Array]):
-    """The outputs by name; `state` holds the last value of every state, and the parameters as they were."""
+    """The outputs by name; `state` holds the last value of every state, and the parameters as they were; `extents` the
+    number of points of each dim."""
 
     state: dict[str, Array]
+    extents: dict[str, int]
 
     @classmethod
-    def of(cls, program: Program, arguments: Arguments, values: Mapping[str, Array]) -> Result:
+    def of(cls, program: Program, arguments: Arguments, values: Outputs) -> Result:
         """Sort what the program gave into outputs and states."""
         result = cls({name: values[name] for name in program.outputs})
         result.state = {name: values.get(name, arguments.arrays[name]) for name in program.states}
+        result.extents = {dim: ix.evaluate(bound, values.bounds) for dim, bound in program.dims.items()}
         return result
 
 

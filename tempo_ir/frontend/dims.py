@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 from tempo_ir import index as ix
 from tempo_ir.frontend import recording
-from tempo_ir.frontend.errors import ProgramError
+from tempo_ir.frontend.errors import ProgramError, here
 from tempo_ir.index.expr import Cond, Expr, Relation
 
 if TYPE_CHECKING:
-    from tempo_ir.frontend.tensor import Tensor
+    from tempo_ir.frontend.tensor import Tensor, Value
 
     Number = int | float
 
@@ -239,22 +239,64 @@ def _arithmetic(
 
 
 def dim(
-    name: str, bound: int | Dim | None = None, *, at_least: int | Dim | None = None, at_most: int | Dim | None = None
+    name: str,
+    bound: int | Dim | None = None,
+    *,
+    at_least: int | Dim | None = None,
+    at_most: int | Dim | None = None,
+    until: Callable[[], Value] | None = None,
 ) -> tuple[Dim, Dim | int]:
     """Declare the next inner dim; gives the dim and its bound.
 
     Without `bound`, the bound is a symbol: the name in capitals, read off the inputs or given at the call. With it,
     the bound is a constant or follows from earlier ones (`tp.dim("m", T * 8 // 64)`). `at_least` and `at_most`
     declare relations between bounds that the call checks: `tp.dim("p", at_most=T)` is `where P <= T`.
+
+    `until=lambda: done` ends the dim by data: its steps run up to the first at which `done`, a boolean scalar over the
+    dim, is true, that one included, and the bound is then their number. What the call gives is the most that there may
+    be. The function is called when the program is recorded, so that it may name what comes after the dim.
     """
     record = recording.current()
     symbol = ix.Sym(name.upper()) if bound is None else expression(bound)
     record.declare_dim(name, symbol)
+    if until is not None:
+        end_by_data(name, bound, until)
     if at_least is not None:
         record.assume(ix.Compare("<=", expression(at_least), symbol))
     if at_most is not None:
         record.assume(ix.Compare("<=", symbol, expression(at_most)))
     return Dim(ix.Sym(name)), dim_or_int(symbol)
+
+
+def end_by_data(name: str, bound: int | Dim | None, until: Callable[[], Value]) -> None:
+    """Once the program is recorded, record what ends a dim."""
+    from tempo_ir.dialects import sdg
+    from tempo_ir.frontend.elementwise import as_tensor
+    from tempo_ir.index.domain import Domain
+
+    record, place = recording.current(), here()
+    if bound is not None:
+        raise ProgramError(f"dim '{name}' ends by data, so its bound is found by the program: leave out {bound}")
+    if not callable(until):
+        raise ProgramError(
+            f"until= of dim '{name}' is a function, since the dim is there before what ends it: until=lambda: done"
+        )
+
+    def end() -> None:
+        done = as_tensor(until())
+        if done.dtype.name != "bool" or done.shape != ():
+            raise ProgramError(
+                f"until= of dim '{name}' gives {done.spec}, a bool at each step is needed: take tp.all or tp.any", place
+            )
+        if others := [other for other in done.dims if other != name]:
+            raise ProgramError(
+                f"until= of dim '{name}' varies over {', '.join(others)} too, and a dim has one end: let it run until "
+                f"tp.all(...) over {others[0]}, or make {others[0]} an axis",
+                place,
+            )
+        record.add(sdg.UntilOp(done.access, domain=Domain((name,))), place)
+
+    record.endings.append(end)
 
 
 def dims(*names: str) -> tuple[tuple[Dim, Dim], ...]:

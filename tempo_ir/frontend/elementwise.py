@@ -239,7 +239,8 @@ def _extreme(exact: Callable[..., ix.Expr], op: type[Operation], values: tuple[V
 
 
 def clip(x: Value, low: Value | None = None, high: Value | None = None) -> Tensor:
-    """`x` held between `low` and `high`; either may be missing. At an end the gradient is that of `x`, as torch's."""
+    """`x` held between `low` and `high`; either may be missing. Gradients are torch's: at an end that of `x`, at a NaN
+    none."""
     result = as_tensor(x)
     if low is not None:
         result = _held(greater_equal, maximum, result, low)
@@ -249,9 +250,13 @@ def clip(x: Value, low: Value | None = None, high: Value | None = None) -> Tenso
 def _held(
     inside: Callable[[Value, Value], Tensor], extreme: Callable[[Value, Value], Any], x: Tensor, end: Value
 ) -> Tensor:
-    """One end of `clip`. A maximum shares its gradient among ties; what is inside needs none."""
+    """One end of `clip`. A maximum shares its gradient among ties; what is inside needs none, and beyond is the end."""
     beyond = extreme(x, end)
-    return where(inside(x, end), x, beyond) if beyond.dtype.kind == "float" else beyond
+    if beyond.dtype.kind != "float":
+        return beyond
+    unknown = stop_gradient(beyond)  # a NaN is on neither side
+    outside = unknown if is_scalar(end) else where(inside(end, x), end, unknown)
+    return where(inside(x, end), x, outside)
 
 
 # ------------------------------------------------------------------------------------------- functions

@@ -37,6 +37,11 @@ def grad(loss: Tensor, wrt: Any, *, allow_unused: bool = False) -> Any:
     return tree_map(partial(_gradient, whole, allow_unused), wrt)
 
 
+def value_and_grad(loss: Tensor, wrt: Any, *, allow_unused: bool = False) -> tuple[Tensor, Any]:
+    """The loss and its gradient: `loss, gradients = tp.value_and_grad(model(x), parameters)`; see `grad`."""
+    return loss, grad(loss, wrt, allow_unused=allow_unused)
+
+
 def _gradient(loss: Tensor, allow_unused: bool, wrt: Tensor) -> Tensor:
     """One sdg.grad, over the dims of `wrt`."""
     _check_float(wrt.dtype, wrt.name)

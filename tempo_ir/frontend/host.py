@@ -26,7 +26,7 @@ from tempo_ir.frontend import elementwise as el
 from tempo_ir.frontend.description import HostInfo
 from tempo_ir.frontend.dims import Dim, dim_names
 from tempo_ir.frontend.dtypes import DType, Spec, spec_of
-from tempo_ir.frontend.errors import here
+from tempo_ir.frontend.errors import ProgramError, here
 from tempo_ir.frontend.recording import Recording, current
 from tempo_ir.frontend.tensor import Tensor, record_op
 from tempo_ir.index import Domain, Expr
@@ -49,14 +49,26 @@ class Host:
             raise AttributeError(method)
         return Method(self, method)
 
-    def record(self, method: str, arguments: Sequence[Any], returns: Returns, over: Dim | Sequence[Dim]) -> Any:
+    def record(
+        self,
+        method: str,
+        arguments: Sequence[Any],
+        returns: Returns,
+        over: Dim | Sequence[Dim],
+        gradient: str | None = None,
+    ) -> Any:
         """Append a call; its token is set when the program is complete."""
         specs = _specs(returns)
         tensors = [el.as_tensor(argument) for argument in arguments]
+        if gradient is not None:
+            _check_gradient(method, gradient, tensors, specs)
 
         def make(*accesses: sdg.Access, domain: Domain) -> sdg.HostOp:
             types = [spec.type for spec in specs]
-            return sdg.HostOp(self._name, method, *accesses, after=self._first, returns=types, domain=domain)
+            after = self._first
+            return sdg.HostOp(
+                self._name, method, *accesses, after=after, returns=types, gradient=gradient, domain=domain
+            )
 
         dims = dim_names(over, f"the call of {self._name}.{method}")
         op = record_op(self._recording, make, tensors, dims, None, {})
@@ -79,12 +91,21 @@ class Method:
     host: Host
     name: str
 
-    def __call__(self, *arguments: Any, returns: Returns = None, over: Dim | Sequence[Dim] = ()) -> Any:
+    def __call__(
+        self,
+        *arguments: Any,
+        returns: Returns = None,
+        over: Dim | Sequence[Dim] = (),
+        gradient: str | None = None,
+    ) -> Any:
         """Record a call over the dims that the arguments vary over, and `over`.
 
         `returns` says what Python gives back: one spec, a tuple of specs, or None for a call without result.
+        `gradient` names the method that carries gradients back: it gets the arguments and the gradients of the float
+        results, and returns those of the float arguments (one, or a tuple). It is called once per point, for all points
+        of a step of training after the calls themselves, in their reverse order.
         """
-        return self.host.record(self.name, arguments, returns, over)
+        return self.host.record(self.name, arguments, returns, over, gradient)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +181,16 @@ def symbols(dims: Sequence[str]) -> tuple[Expr, ...]:
 def at(token: sdg.Access, dim: str, point: Expr) -> sdg.Access:
     """The token read at another point of one dim."""
     return sdg.Access(token.value, ix.substitute(token.index, {dim: point}))
+
+
+def _check_gradient(method: str, gradient: object, arguments: Sequence[Tensor], returns: Sequence[Spec]) -> None:
+    """Raises ProgramError for a gradient that is no name, and for a call without floats on either side."""
+    if not isinstance(gradient, str) or not gradient.isidentifier():
+        raise ProgramError(f"gradient={gradient!r} names no method: give the name of a method of the object, as a text")
+    if not any(argument.dtype.kind == "float" for argument in arguments):
+        raise ProgramError(f"{method} gets no float, so gradient='{gradient}' has nothing to return: leave it out")
+    if not any(spec.dtype.kind == "float" for spec in returns):
+        raise ProgramError(f"{method} returns no float, so gradient='{gradient}' is never called: leave it out")
 
 
 def _specs(returns: Returns) -> list[Spec]:

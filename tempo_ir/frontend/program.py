@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, Region
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
-from tempo_ir.dialects.sdg import GradOp, HostOp, InputOp, OutputOp, ParameterOp, ProgramOp
+from tempo_ir.dialects.sdg import GradOp, HostOp, InputOp, OutputOp, ParameterOp, ProgramOp, UntilOp
 from tempo_ir.frontend.arguments import Arguments, Result
 from tempo_ir.frontend.description import Array, HostInfo, InputInfo, OutputInfo, StateInfo
 from tempo_ir.frontend.errors import Place, ProgramError, here, place_of
@@ -153,6 +153,8 @@ def build(source: ProgramFunction, settings: Mapping[str, Any]) -> Program:
         for name in chosen:
             recording.claim("argument", "setting", name)
         source.function(**chosen)
+        for end in recording.endings:
+            end()
         for finish in list(recording.finishers):
             finish()
         remove_unused(recording)
@@ -163,7 +165,7 @@ def remove_unused(recording: Recording) -> None:
     """Erase the ops that no output and no host call needs; what the caller gives stays declared."""
     needed: set[Operation] = set()
     waiting: list[Operation] = [
-        op for op in recording.block.ops if isinstance(op, OutputOp | HostOp | InputOp | ParameterOp)
+        op for op in recording.block.ops if isinstance(op, OutputOp | HostOp | InputOp | ParameterOp | UntilOp)
     ]
     while waiting:
         op = waiting.pop()

@@ -38,6 +38,7 @@ class Recording:
     outputs: dict[str, OutputInfo] = field(default_factory=dict[str, OutputInfo])
     states: dict[str, StateInfo] = field(default_factory=dict[str, StateInfo])
     hosts: dict[str, HostInfo] = field(default_factory=dict[str, HostInfo])
+    endings: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     finishers: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     constants: dict[tuple[object, ...], SSAValue] = field(default_factory=dict[tuple[object, ...], SSAValue])
     definitions: dict[Operation, list[Case]] = field(default_factory=dict[Operation, "list[Case]"])

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tempo_ir.index.expr import TRUE, Cond, Entry, Index, Slice
+from tempo_ir.index.expr import TRUE, Cond, Entry, Expr, Index, Slice, maximum, minimum
 from tempo_ir.index.isl import (
     DIM,
     Inexact,
     Map,
+    PwAff,
     Set,
     Writer,
+    affine,
     condition,
     dim_names,
     encode,
     entry_text,
     expression,
     read_map,
+    same_function,
     tuple_text,
 )
 
@@ -114,12 +117,51 @@ def _renamed_like(points: Set, other: Set) -> Set:
 
 
 def _entry(relation: Map, position: int) -> Entry:
-    first, last = relation.dim_min(position), relation.dim_max(position)
-    start, end = expression(first, relation.domain()), expression(last, relation.domain())
+    start = _extreme(relation, position, relation.dim_min(position), "min")
+    end = _extreme(relation, position, relation.dim_max(position), "max")
     if start == end:
         return start
     step = relation.get_range_stride_info(position).get_stride().to_python()
     return Slice(start, end + 1, step)
+
+
+def _extreme(relation: Map, position: int, function: PwAff, which: str) -> Expr:
+    """The least or greatest value of one dim of the readers. Raises Inexact.
+
+    isl gives it in pieces that need not be those of any `min` or `max`; the sides of the relation then say it.
+    """
+    domain = relation.domain()
+    try:
+        return expression(function, domain)
+    except Inexact:
+        ends = _sides(relation, position, which)
+        extreme = maximum if which == "min" else minimum
+        if ends and same_function(extreme(*ends), function, domain):
+            return extreme(*ends)
+        raise
+
+
+def _sides(relation: Map, position: int, which: str) -> list[Expr]:
+    """The expressions that bound one dim of the readers from below (`min`) or above; none where they are several."""
+    flat = relation.project_out(DIM.out, position + 1, relation.dim(DIM.out) - position - 1)
+    flat = flat.project_out(DIM.out, 0, position)
+    count = flat.dim(DIM.in_)
+    points = flat.reset_tuple_id(DIM.in_).move_dims(DIM.in_, count, DIM.out, 0, 1).domain()
+    points = points.set_dim_name(DIM.set, count, "reader'").coalesce().compute_divs()
+    parts = points.get_basic_sets()
+    if len(parts) != 1:
+        return []
+    found: list[Expr] = []
+    for constraint in parts[0].get_constraints():
+        aff = constraint.get_aff()
+        factor = constraint.get_coefficient_val(DIM.set, count).to_python()
+        rest = aff.set_coefficient_val(DIM.in_, count, 0)
+        if factor == 0 or (not constraint.is_equality() and (factor > 0) != (which == "min")):
+            continue
+        if rest.involves_dims(DIM.in_, count, 1):
+            return []
+        found.append(-(affine(rest) // factor) if factor > 0 else affine(rest) // -factor)
+    return found
 
 
 def _box(relation: Map, names: Sequence[str], index: Index) -> Map:

@@ -26,6 +26,7 @@ from islpy import (
     AstBuild,
     AstExpr,
     AstNode,
+    Error,
     Id,
     Map,
     MultiUnionPwAff,
@@ -97,6 +98,7 @@ __all__ = [
     "schedule_node_type",
 ]
 
+IslError = Error
 MEMO_ENTRIES = 4096
 DIM = islpy.dim_type
 Value = TypeVar("Value")
@@ -424,7 +426,7 @@ def expression(function: PwAff, within: Set | None = None) -> Expr:
     narrowed = [function.gist(domain)] if within is not None else []
     for version in [*narrowed, function]:
         for candidate in _combinations([value for _, value in pieces(version)]):
-            if _same_function(candidate, function, domain):
+            if same_function(candidate, function, domain):
                 return candidate
     raise Inexact(f"no single expression equals {function}")
 
@@ -446,7 +448,8 @@ def _combinations(values: Sequence[Expr]) -> Iterable[Expr]:
             yield minimum(*rest, maximum(*some))
 
 
-def _same_function(candidate: Expr, function: PwAff, domain: Set) -> bool:
+def same_function(candidate: Expr, function: PwAff, domain: Set) -> bool:
+    """Whether an expression is equal to a function in the whole domain."""
     return _compares(candidate, function, domain, "eq_set")
 
 

@@ -468,6 +468,30 @@ def at_least_zero(value: Expr, facts: Facts) -> bool:
     return least_sum >= 0
 
 
+def rises(value: Expr, name: str) -> bool:
+    """Whether a value grows, or stays, as a symbol grows, all symbols being at least 0; False if not seen to."""
+    if name not in free_symbols(value):
+        return True
+    match value:
+        case MinMax(_, args):
+            return all(rises(arg, name) for arg in args)
+        case Binary("//", dividend, Const(divisor)):
+            return divisor > 0 and rises(dividend, name)
+        case Sym():
+            return True
+        case Binary("//" | "%", _, _):
+            return False
+        case _:
+            return all(_rises(monomial, coefficient, name) for monomial, coefficient in terms(value).items())
+
+
+def _rises(monomial: Monomial, coefficient: int, name: str) -> bool:
+    if all(name not in free_symbols(atom) for atom in monomial):
+        return True
+    natural = len(monomial) == 1 or all(_is_natural(atom, PROGRAM_FACTS) for atom in monomial)
+    return coefficient > 0 and natural and all(rises(atom, name) for atom in monomial)
+
+
 def _position(facts: Facts, name: str) -> int:
     return next(position for position, entry in enumerate(facts.ranges) if entry[0] == name)
 

@@ -18,7 +18,8 @@ After:
 The loss is summed over its domain. A read contributes at every point that it reads, found by inverting the access with
 isl; a merge carries gradients case by case, which is backpropagation through time. Nothing flows through the
 definition of what is differentiated by, through `sdg.stop_gradient`, through integers, or through other gradients of
-the same loss. Gradients of gradients: the inner one is expanded first.
+the same loss. Gradients of gradients: the inner one is expanded first. Two losses under training, each of which depends
+on what the gradient of the other has updated in earlier steps, are each taken with those updates held constant.
 
 It does not apply, with an error by name, where the loss does not depend on `wrt`, where a host function lies between,
 where the readers of a point are no ranges, and where two gradients need each other.
@@ -34,16 +35,15 @@ from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from tempo_ir.dialects.sdg import AccessOp, GradOp, ProgramOp, value_text
+from tempo_ir.dialects.sdg import GradOp, ProgramOp, value_text
 from tempo_ir.dialects.types import element
-from tempo_ir.graphs import reachable
 from tempo_ir.passes.building import GraphBuilder
-from tempo_ir.passes.gradients.activity import Problem, is_smooth, path_text, pending_gradients, refuse_hosts
+from tempo_ir.passes.gradients.activity import Problem, refuse_hosts
 from tempo_ir.passes.gradients.adjoints import Adjoint, completed
 from tempo_ir.passes.gradients.expansion import Expansion, read_for_all, substitute_read
+from tempo_ir.passes.gradients.ordering import ReversePass, next_passes
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.utilities import programs, refuse
 
@@ -57,78 +57,19 @@ class SdgAutodiffPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
             while gradients := [op for op in program.body.block.ops if isinstance(op, GradOp)]:
-                group = _next_group(gradients)
-                _expand(program, group)
-                count(self, "gradients", len(group))
+                passes = next_passes(gradients)
+                _expand(program, passes)
+                count(self, "gradients", sum(len(one.gradients) for one in passes))
 
 
-def _next_group(gradients: Sequence[GradOp]) -> list[GradOp]:
-    """The gradients of a loss that depends on no gradient of another loss; raises PassFailedException where all do."""
-    groups: dict[SSAValue, list[GradOp]] = {}
-    for gradient in gradients:
-        groups.setdefault(gradient.loss, []).append(gradient)
-    waiting: list[tuple[Problem, GradOp, GradOp]] = []
-    for group in groups.values():
-        problem = _problem(group, frozenset())
-        pending = pending_gradients(problem)
-        if not pending:
-            return group
-        waiting.append((problem, group[0], pending[0]))
-    problem, first, other = waiting[0]
-    start = next(value for value in problem.wrt if problem.path(value, other.result) is not None)
-    path = [*(problem.path(start, other.result) or ()), *(problem.path(other.result, problem.loss) or (problem.loss,))]
-    refuse(
-        first,
-        f"the gradients of {value_text(problem.loss)} and of {value_text(other.loss)} need each other: "
-        f"{path_text(dict.fromkeys(path))}; put stop_gradient on that path, round the update that uses a gradient",
-    )
-
-
-def _problem(group: Sequence[GradOp], leaves: frozenset[SSAValue]) -> Problem:
-    loss = group[0].loss
-    same_loss = frozenset(use.operation for use in loss.uses if isinstance(use.operation, GradOp))
-    problem = Problem(loss, tuple(dict.fromkeys(op.wrt for op in group)), same_loss, leaves)
-    problem.find_active()
-    return problem
-
-
-def _expand(program: ProgramOp, group: Sequence[GradOp]) -> None:
-    """Expand the gradients of one loss, in as few reverse passes as their leaves allow, then put them in place."""
-    refuse_hosts(_problem(group, frozenset()))
-    expansions = [(gradients, _expansion(program, gradients, problem)) for gradients, problem in _passes(group)]
+def _expand(program: ProgramOp, passes: Sequence[ReversePass]) -> None:
+    """Make some reverse passes, all on the program as it is, then put their gradients in place."""
+    for one in passes:
+        refuse_hosts(one.problem)
+    expansions = [(one.gradients, _expansion(program, one.gradients, one.problem)) for one in passes]
     for gradients, expansion in expansions:
         for gradient in gradients:
             _replace(gradient, expansion)
-
-
-def _passes(group: Sequence[GradOp]) -> list[tuple[list[GradOp], Problem]]:
-    """The reverse passes that a loss needs: one for all values whose gradients can share it, one for each other.
-
-    A value that depends on itself (a parameter under training, the state of a recurrence) is a leaf: its definition is
-    ignored. It can share a pass with values whose gradients do not flow through that definition.
-    """
-    problem = _problem(group, frozenset())
-    recurrent = frozenset(v for c in problem.components() if problem.is_recurrent(c) for v in c)
-    leaves = recurrent & set(problem.wrt)
-    entangled = _entangled(_problem(group, leaves))
-    alone = [op for op in group if op.wrt in entangled]
-    passes = [([op], _problem([op], leaves & {op.wrt})) for op in alone]
-    shared = [op for op in group if op.wrt not in entangled]
-    if shared:
-        passes.insert(0, (shared, _problem(shared, leaves - entangled)))
-    return passes
-
-
-def _entangled(problem: Problem) -> set[SSAValue]:
-    """The values on which the definition of another leaf depends, so that their gradients flow through it."""
-    found: set[SSAValue] = set()
-    for leaf in problem.leaves:
-        op = leaf.owner
-        if not isinstance(op, AccessOp):
-            continue
-        before = reachable((v for v in op.operands if is_smooth(op, v)), problem.dependencies)
-        found.update(value for value in problem.wrt if value in before and value != leaf)
-    return found
 
 
 def _expansion(program: ProgramOp, group: Sequence[GradOp], problem: Problem) -> Expansion:

@@ -31,7 +31,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Commutative
 
-from tempo_ir.dialects.sdg import AccessOp, GradOp, HostOp, HostStateOp, OutputOp
+from tempo_ir.dialects.sdg import AccessOp, GradOp, HostOp, HostStateOp, OutputOp, UntilOp
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.utilities import erase, programs
 
@@ -110,7 +110,7 @@ def own_key(op: Operation) -> Hashable:
 
 def is_unique(op: Operation) -> bool:
     """Whether an op stands for itself alone."""
-    if isinstance(op, HostOp | HostStateOp | OutputOp) or op.regions:
+    if isinstance(op, HostOp | HostStateOp | OutputOp | UntilOp) or op.regions:
         return True
     return any(isinstance(use.operation, GradOp) and use.index == 1 for result in op.results for use in result.uses)
 

@@ -12,8 +12,8 @@ After:
     %y = sdg.exp %x[t] in (t) : (!h) -> !h
     sdg.output "y" %y[t] in (t) : !h
 
-Outputs and host calls are needed, and what they read. Inputs and parameters stay, used or not: they are the signature
-of the program, from which bounds are inferred. A host object that nobody calls goes.
+Outputs, host calls and ends of dims are needed, and what they read. Inputs and parameters stay, used or not: they are
+the signature of the program, from which bounds are inferred. A host object that nobody calls goes.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from tempo_ir.dialects.sdg import HostOp, OutputOp, ProgramOp, SourceOp
+from tempo_ir.dialects.sdg import HostOp, OutputOp, ProgramOp, SourceOp, UntilOp
 from tempo_ir.graphs import reachable
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.utilities import erase, programs
 
 
 def remove_dead_ops(program: ProgramOp) -> int:
-    """Erase the ops that no output, host call or signature needs; how many there were."""
+    """Erase the ops that no output, host call, end of a dim or signature needs; how many there were."""
     ops = list(program.body.block.ops)
-    needed = reachable((op for op in ops if isinstance(op, OutputOp | HostOp | SourceOp)), _producers)
+    needed = reachable((op for op in ops if isinstance(op, OutputOp | HostOp | UntilOp | SourceOp)), _producers)
     dead = [op for op in ops if op not in needed]
     erase(dead)
     return len(dead)

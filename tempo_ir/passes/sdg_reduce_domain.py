@@ -41,9 +41,10 @@ from tempo_ir.dialects.sdg import (
     SourceOp,
 )
 from tempo_ir.dialects.sdg.needed import leaves, narrow
+from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.index import Domain, IndexExpressionError, Space, free_symbols
 from tempo_ir.passes.remarks import count, remark
-from tempo_ir.passes.utilities import is_slice, programs, property_symbols, sdg_ops
+from tempo_ir.passes.utilities import is_slice, programs, sdg_ops
 
 
 @dataclass(frozen=True)

@@ -42,12 +42,14 @@ from tempo_ir.dialects.sdg import (
     TokenType,
 )
 from tempo_ir.dialects.sdg.reads import read_domain, read_problem
+from tempo_ir.dialects.sdg.symbols import property_symbols
+from tempo_ir.dialects.sdg.until import needed_for, until_of
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Domain, Index, Space, Sym, free_symbols
 from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
 from tempo_ir.passes.remarks import count, remark
-from tempo_ir.passes.utilities import erase, is_slice, programs, property_symbols, sdg_ops
+from tempo_ir.passes.utilities import erase, is_slice, programs, sdg_ops
 from tempo_ir.passes.vectorize.batching import (
     Batch,
     Operand,
@@ -99,11 +101,14 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch
     """The ops to vectorise along a dim, with its points."""
     ops = sdg_ops(program)
     recurrent, together = recurrent_ops(ops, dim, program.space)
+    until = until_of(ops)
+    early = needed_for(until) if until is not None and until.dim == dim else {}
     able: dict[SdgOp, Batch] = {}
     for op in ops:
         if dim not in op.domain.dims:
             continue
         problem = "it recurs along it" if op in recurrent else problem_of(op, dim, program.space)
+        problem = f"the end of {dim} is computed from it" if op in early else problem
         if problem is None:
             able[op] = points_of(op, dim, program.space)
         else:

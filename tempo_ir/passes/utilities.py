@@ -12,8 +12,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, LocationAttr, ModuleOp
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
+from xdsl.ir import Operation, Region, SSAValue
 from xdsl.pattern_rewriter import (
     GreedyRewritePatternApplier,
     PatternRewriter,
@@ -26,18 +26,12 @@ from xdsl.utils.exceptions import PassFailedException
 from tempo_ir.dialects.sdg import (
     Access,
     AccessOp,
-    CondAttr,
-    EntryAttr,
-    IndexAttr,
     MergeOp,
     ProgramOp,
     SdgOp,
-    SizeAttr,
-    TokenType,
     op_text,
 )
-from tempo_ir.dialects.types import as_tensor
-from tempo_ir.index import Entry, Index, Slice, Sym, compose, free_symbols
+from tempo_ir.index import Entry, Index, Slice, Sym, compose
 
 REWRITES_PER_OP = 50
 """How often, on average, an op may be rewritten before `run_patterns` takes the patterns to go round a cycle."""
@@ -224,28 +218,3 @@ def point_entries(index: Index) -> bool:
 def is_slice(entry: Entry) -> bool:
     """Whether an entry adds an axis."""
     return isinstance(entry, Slice)
-
-
-def property_symbols(op: SdgOp) -> frozenset[str]:
-    """The dims and bounds that the properties (other than domain and indices) and result types of an op mention."""
-    symbols: set[str] = set()
-    for name, value in op.properties.items():
-        if name not in ("domain", "indices"):
-            symbols |= attribute_symbols(value)
-    for result in op.results:
-        if not isinstance(result.type, TokenType):
-            symbols |= attribute_symbols(as_tensor(result.type).encoding)
-    return frozenset(symbols)
-
-
-def attribute_symbols(attribute: Attribute) -> frozenset[str]:
-    """The dims and bounds that an attribute mentions."""
-    match attribute:
-        case IndexAttr(data) | EntryAttr(data) | CondAttr(data):
-            return free_symbols(data)
-        case SizeAttr(sizes):
-            return free_symbols(sizes)
-        case ArrayAttr(items):
-            return frozenset[str]().union(*(attribute_symbols(item) for item in items))
-        case _:
-            return frozenset()

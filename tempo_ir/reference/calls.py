@@ -19,6 +19,19 @@ HostFactories: TypeAlias = Mapping[str, Callable[[], Any]]
 """Makes the object of each host name, anew for each call of a program."""
 
 
+class Outputs(dict[str, Array]):
+    """The outputs of a call by key. `bounds` are those it ran with: where a dim ends by data, the steps that ran."""
+
+    bounds: dict[str, int]
+
+    @staticmethod
+    def of(arrays: Mapping[str, Array], bounds: Mapping[str, int]) -> Outputs:
+        """The outputs of a call that ran with some bounds."""
+        outputs = Outputs(arrays)
+        outputs.bounds = dict(bounds)
+        return outputs
+
+
 def frozen(array: Array) -> Array:
     """The array as others may hold it: nobody may write into it."""
     view = np.asarray(array).view()
@@ -43,6 +56,13 @@ def check_bounds(space: Space, bounds: Mapping[str, int], preconditions: Iterabl
         if not evaluate_index(precondition.cond.data, bounds):
             needed = f"`{precondition.cond.data}` is needed, which fails for {given}"
             raise ExecutionError(f"{needed}: {precondition.text.data}")
+
+
+def check_end(space: Space, bounds: Mapping[str, int], bound: str) -> None:
+    """What the program declares or requires of its bounds holds where data ended a dim. Raises ExecutionError."""
+    if not evaluate_index(space.where, bounds):
+        needed = f"the program is declared for `{space.where}`, which fails for"
+        raise ExecutionError(f"{needed} {point_text(bounds)}: data ended the dim at {bound} = {bounds[bound]}")
 
 
 def argument(

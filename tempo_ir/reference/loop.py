@@ -21,7 +21,16 @@ from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import Index, Slice
 from tempo_ir.index.expr import evaluate as evaluate_index
 from tempo_ir.reference import operations
-from tempo_ir.reference.calls import HostFactories, argument, call_host, check_bounds, frozen, make_host
+from tempo_ir.reference.calls import (
+    HostFactories,
+    Outputs,
+    argument,
+    call_host,
+    check_bounds,
+    check_end,
+    frozen,
+    make_host,
+)
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.reference.errors import ExecutionError
 
@@ -36,7 +45,7 @@ def run_loop(
     seed: int = 0,
     hosts: HostFactories | None = None,
     start: Mapping[str, int] | None = None,
-) -> dict[str, Array]:
+) -> Outputs:
     """The outputs of a loop program by key; a row that is never written is zero.
 
     Arguments as `tempo_ir.reference.sdg.run`.
@@ -51,9 +60,8 @@ def run_loop(
         if isinstance(op, loop.HostOp) and (name := op.method.root_reference.data) not in run.hosts:
             run.hosts[name] = make_host(name, hosts or {}, op)
     run.block(program.body.block, dict(bounds))
-    return {
-        op.key.data: run.memory[op.buffer].whole() for op in program.body.block.ops if isinstance(op, loop.OutputOp)
-    }
+    outputs = [op for op in program.body.block.ops if isinstance(op, loop.OutputOp)]
+    return Outputs.of({op.key.data: run.memory[op.buffer].whole(*run.extents(op)) for op in outputs}, run.bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +93,6 @@ class Memory:
     dtype: DType
     extents: tuple[int, ...]
     rings: tuple[bool, ...]
-    row_shape: tuple[int, ...] | None
     rows: dict[Place, Row] = field(default_factory=dict[Place, Row])
 
     def place(self, point: Place, where: Where) -> Place:
@@ -122,12 +129,12 @@ class Memory:
             raise where.error(f"{self.text(point)} is {what} after it was freed")
         return row
 
-    def whole(self) -> Array:
+    def whole(self, extents: tuple[int, ...], row_shape: tuple[int, ...]) -> Array:
         """All rows as one array, zero where nothing was written."""
-        shapes = {row.value.shape for row in self.rows.values()} or {self.row_shape or ()}
+        shapes = {row.value.shape for row in self.rows.values()} or {row_shape}
         if len(shapes) > 1:
             raise ExecutionError(f"the rows of {self.name} have different shapes: {sorted(shapes)}")
-        result = np.zeros((*self.extents, *shapes.pop()), self.dtype)
+        result = np.zeros((*extents, *shapes.pop()), self.dtype)
         for place, row in self.rows.items():
             result[place] = row.value
         return result
@@ -150,7 +157,11 @@ class LoopRun:
         for op in block.ops:
             match op:
                 case loop.ForOp():
-                    self._loop(op, symbols)
+                    count = self._loop(op, symbols)
+                    if op.gives is not None:
+                        self.bounds = {**self.bounds, op.gives: count}
+                        symbols = {**symbols, op.gives: count}
+                        check_end(self.space, self.bounds, op.gives)
                 case loop.IfOp():
                     taken = op.then if evaluate_index(op.condition, symbols) else op.otherwise
                     if taken is not None:
@@ -171,15 +182,20 @@ class LoopRun:
         """Make the memory of a buffer, filled where the caller gave it."""
         stored = op.buffer_type.dims
         dtype = numpy_dtype(element(op.buffer_type.row))
-        extents = tuple(self._rows(dim) for dim in stored)
-        row = operations.concrete_shape(op.buffer_type.row, {**{dim.name: 0 for dim in stored}, **self.bounds})
+        extents, row = self.extents(op)
         name = f"%{op.buffer.name_hint}" if op.buffer.name_hint is not None else f"the {op.name}"
-        memory = Memory(name, dtype, extents, tuple(dim.storage == "ring" for dim in stored), row)
+        memory = Memory(name, dtype, extents, tuple(dim.storage == "ring" for dim in stored))
         self.memory[op.buffer] = memory
         if isinstance(op, loop.InputOp | loop.ParameterOp):
             array = argument(op, op.key.data, self.arguments, dtype, (*extents, *row), longer=len(extents))
             for point in product(*map(range, extents)):
                 memory.write(point, frozen(array[point]), Where(op, {}))
+
+    def extents(self, op: loop.BufferOperation) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The rows of each stored dim, and the shape of the row at 0, for the bounds as they are now."""
+        stored = op.buffer_type.dims
+        row = operations.concrete_shape(op.buffer_type.row, {**{dim.name: 0 for dim in stored}, **self.bounds})
+        return tuple(self._rows(dim) for dim in stored), row
 
     def _rows(self, dim: loop.BufferDim) -> int:
         if dim.storage == "ring":
@@ -187,16 +203,18 @@ class LoopRun:
         extent = dim.extent if dim.extent is not None else self.space.bound(dim.name)
         return max(0, evaluate_index(extent, self.bounds))
 
-    def _loop(self, op: loop.ForOp, symbols: Mapping[str, int]) -> None:
+    def _loop(self, op: loop.ForOp, symbols: Mapping[str, int]) -> int:
+        """Run a loop; how many iterations there were."""
         values = evaluate_index(op.range, symbols)
-        for value in reversed(values) if op.down else values:
+        for number, value in enumerate(reversed(values) if op.down else values):
             inner = {**symbols, op.iterator: value}
             self.block(op.body.block, inner)
             if op.until is None:
                 continue
             buffer, index = op.until
             if self._read(loop.BufferAccess.of(buffer, index), inner, Where(op, {op.iterator: value})):
-                return
+                return number + 1
+        return len(values)
 
     def _body(self, op: loop.BodyOperation, symbols: Mapping[str, int]) -> None:
         """A leaf or a kernel: what is read, the sdg ops in order, what is written."""

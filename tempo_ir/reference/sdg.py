@@ -1,5 +1,6 @@
 """The meaning of an sdg program: values on demand, each op at each point at most once.
 
+A dim that ends by data ends first: step by step, with what the condition needs. Then
 `run` asks for every host call and every output at the points of its domain, and computes what they need, depth first,
 with an explicit stack: recurrences of any length need no deep recursion.
 """
@@ -17,12 +18,23 @@ from xdsl.ir import SSAValue
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg.base import Access, SdgOp
 from tempo_ir.dialects.sdg.locations import op_text, value_text
+from tempo_ir.dialects.sdg.reads import program_ops
+from tempo_ir.dialects.sdg.until import bound_of, until_of
 from tempo_ir.dialects.types import element
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import Cond, Index, Slice, free_symbols, index_text
 from tempo_ir.index.expr import evaluate as evaluate_index
 from tempo_ir.reference import operations
-from tempo_ir.reference.calls import HostFactories, argument, call_host, check_bounds, frozen, make_host
+from tempo_ir.reference.calls import (
+    HostFactories,
+    Outputs,
+    argument,
+    call_host,
+    check_bounds,
+    check_end,
+    frozen,
+    make_host,
+)
 from tempo_ir.reference.dtypes import Array, numpy_dtype
 from tempo_ir.reference.errors import ExecutionError
 
@@ -38,7 +50,7 @@ def run(
     seed: int = 0,
     hosts: HostFactories | None = None,
     start: Mapping[str, int] | None = None,
-) -> dict[str, Array]:
+) -> Outputs:
     """The outputs of a program by key, their leading axes being the dims of the output's domain.
 
     Rows run from 0 to the end of each dim's range; one outside of the domain is zero. `arguments` holds inputs
@@ -49,7 +61,7 @@ def run(
             declares; a value needs itself; an op has no value at some point.
     """
     state = Run(program, arguments, bounds, seed, hosts or {}, start or {})
-    return state.outputs()
+    return Outputs.of(state.outputs(), state.bounds)
 
 
 @dataclass
@@ -81,9 +93,26 @@ class Run:
         for host in self.program.body.block.ops:
             if isinstance(host, sdg.HostStateOp):
                 self.hosts[host.object] = make_host(host.object, self.factories, host)
+        self._end_by_data()
         for instance in self._host_calls():
             self.need(instance)
         return {op.key.data: self._output(op) for op in self.program.body.block.ops if isinstance(op, sdg.OutputOp)}
+
+    def _end_by_data(self) -> None:
+        """Run the steps of the dim that ends by data, each as if it were the last, until one is: their number is the
+        bound."""
+        until = until_of(program_ops(self.program))
+        if until is None:
+            return
+        bound, (access,) = bound_of(until, self.space), until.accesses
+        for step in range(self.bounds[bound]):
+            self.bounds = {**self.bounds, bound: step + 1}
+            symbols = {**self.bounds, until.dim: step}
+            for instance in self._reads(access, symbols):
+                self.need(instance)
+            if self._gathered(access, symbols):
+                break
+        check_end(self.space, self.bounds, bound)
 
     def _source(self, op: sdg.SourceOp) -> Array:
         dims = tuple(evaluate_index(self.space.bound(dim), self.bounds) for dim in op.domain.dims)
@@ -185,7 +214,8 @@ class Run:
         ranges = _ranges(access.index, symbols)
         lengths = [len(taken) for taken, entry in zip(ranges, access.index, strict=True) if isinstance(entry, Slice)]
         if producer in self.sources:
-            return _rows(self.sources[producer], ranges, lengths, access)
+            row = operations.concrete_shape(access.type, symbols)[len(lengths) :]
+            return _rows(self.sources[producer], ranges, lengths, row, access)
         rows = [self._row(producer, access.value, point) for point in product(*ranges)]
         if not lengths:
             return rows[0]
@@ -221,7 +251,7 @@ class Run:
 
     def _check_inside(self, op: SdgOp, point: Mapping[str, int]) -> None:
         if op not in self.inside:
-            self.inside[op] = op.domain.condition(self.space)
+            self.inside[op] = op.domain.condition(Space(self.space.dims))  # what is declared was checked before
         if evaluate_index(self.inside[op], {**self.bounds, **point}):
             return
         raise ExecutionError(f"a read of {op_text(op)}, which has the domain {op.domain}, outside of it", op, point)
@@ -252,11 +282,12 @@ def _ranges(index: Index, symbols: Mapping[str, int]) -> list[range]:
     return [value if isinstance(value, range) else range(value, value + 1) for value in values]
 
 
-def _rows(source: Array, ranges: Sequence[range], lengths: Sequence[int], access: Access) -> Array:
-    """The rows of an argument."""
+def _rows(source: Array, ranges: Sequence[range], lengths: Sequence[int], row: Sequence[int], access: Access) -> Array:
+    """The rows of an argument, which may have room for more steps than there were."""
     for taken, extent in zip(ranges, source.shape, strict=False):
         if taken and not (0 <= taken[0] and taken[-1] < extent):
             read = f"{value_text(access.value)}{index_text(access.index)}"
             raise ExecutionError(f"{read} reads {taken.start} to {taken[-1]} of {extent} rows")
     selected = source[tuple(slice(t.start, t.stop, t.step) if t else slice(0, 0) for t in ranges)]
-    return selected.reshape((*lengths, *source.shape[len(ranges) :]))
+    inner = tuple(slice(0, extent) for extent in row)
+    return selected.reshape((*lengths, *source.shape[len(ranges) :]))[(..., *inner)]

@@ -16,9 +16,9 @@ from xdsl.ir import Operation, SSAValue
 from tempo_ir.dialects import loop
 from tempo_ir.lowering.kernels.draws import SEED, start_of
 from tempo_ir.lowering.llvm.host import Site, scalar_names
-from tempo_ir.reference.calls import HostFactories, make_host
+from tempo_ir.reference.calls import HostFactories, Outputs, check_end, make_host
 from tempo_ir.reference.dtypes import Array
-from tempo_ir.runtime.memory import Buffer, Placement, aligned_bytes, aligned_zeros
+from tempo_ir.runtime.memory import Buffer, Placement, aligned_bytes, aligned_zeros, with_most
 from tempo_ir.runtime.rows import Rows
 
 
@@ -36,10 +36,12 @@ class Request:
 
 @dataclass
 class Call:
-    """The memory of one call: a flat array per buffer. `outputs` are the caller's."""
+    """The memory of one call: a flat array per buffer. `outputs` are the caller's, with room for as many steps as it
+    allows; `bounds` are those that hold now."""
 
     program: loop.ProgramOp
     request: Request
+    bounds: dict[str, int]
     flat: dict[SSAValue, Array]
     outputs: dict[str, Array]
     rows: Rows
@@ -55,15 +57,16 @@ class Call:
         flat: dict[SSAValue, Array] = {}
         outputs: dict[str, Array] = {}
         donated = apart(request.arrays) if request.donate else frozenset[str]()
+        bounds = with_most(program, request.bounds)
         for buffer, offset in zip(buffers, placement.offsets, strict=True):
             if buffer.owner == "output":
-                outputs[buffer.key] = output_array(buffer, request, donated)
+                outputs[buffer.key] = output_array(buffer, request, bounds, donated)
                 flat[buffer.value] = outputs[buffer.key].reshape(-1)
             elif buffer.owner:
                 flat[buffer.value] = contiguous(request.arrays[buffer.key]).reshape(-1)
             else:
                 assert offset is not None
-                size = buffer.bytes(request.bounds)
+                size = buffer.bytes(bounds)
                 flat[buffer.value] = arena[offset : offset + size].view(buffer.dtype)
                 if buffer.zeroed:
                     flat[buffer.value][...] = 0
@@ -75,7 +78,8 @@ class Call:
     def over(program: loop.ProgramOp, buffers: Sequence[Buffer], flat: dict[SSAValue, Array], request: Request) -> Call:
         """A call whose memory is laid out already."""
         layouts = {buffer.value: buffer.layout for buffer in buffers}
-        return Call(program, request, flat, {}, Rows(flat, layouts, request.seed, request.start, request.bounds))
+        bounds = with_most(program, request.bounds)
+        return Call(program, request, bounds, flat, {}, Rows(flat, layouts, request.seed, request.start, bounds))
 
     def make_objects(self) -> None:
         """Make the host objects, anew for each call."""
@@ -91,14 +95,14 @@ class Call:
     @property
     def scalars(self) -> list[int]:
         """The scalars of the host program, in order."""
-        values = {**self.request.bounds, str(SEED): self.request.seed}
+        values = {**self.bounds, str(SEED): self.request.seed}
         for name in self.program.space.names:
             values[str(start_of(name))] = self.request.start.get(name, 0)
         return [values[name] for name in self.scalar_names]
 
     def symbols(self, iterators: Sequence[str], values: Sequence[int]) -> dict[str, int]:
         """Iterators and bounds by name."""
-        return {**self.request.bounds, **dict(zip(iterators, values, strict=True))}
+        return {**self.bounds, **dict(zip(iterators, values, strict=True))}
 
     def run_site(self, site: Site, values: Sequence[int]) -> int:
         """Run an operation in Python; 1 if it raised, which is kept, or if the call is to stop."""
@@ -120,10 +124,30 @@ class Call:
                 self.rows.run_body(op, symbols)
             case loop.HostOp():
                 self.rows.run_host(op, self.objects[op.method.root_reference.data], symbols)
+            case loop.ForOp():
+                self._end(op, symbols)
             case loop.CheckOp():
                 raise self.rows.failure(op, symbols)
             case _:
                 raise AssertionError(f"{op.name} is no operation that Python runs")
+
+    def _end(self, op: loop.ForOp, symbols: Mapping[str, int]) -> None:
+        """A loop has given a bound its value, which `symbols` holds."""
+        assert op.gives is not None
+        self.bounds[op.gives] = symbols[op.gives]
+        self.rows.forget()
+        check_end(self.program.space, {name: self.bounds[name] for name in self.request.bounds}, op.gives)
+
+    def results(self, buffers: Sequence[Buffer]) -> Outputs:
+        """The outputs, with the rows of the steps that ran."""
+        cut = {buffer.key: self._cut(buffer) for buffer in buffers if buffer.key in self.outputs}
+        return Outputs.of(cut, {name: self.bounds[name] for name in self.request.bounds})
+
+    def _cut(self, buffer: Buffer) -> Array:
+        array, shape = self.outputs[buffer.key], buffer.shape(with_most(self.program, self.bounds))
+        if array.shape == shape:
+            return array
+        return np.ascontiguousarray(array[tuple(slice(0, extent) for extent in shape)])
 
     def finish(self) -> None:
         """Raise what was raised in the call."""
@@ -150,13 +174,13 @@ class Call:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def output_array(buffer: Buffer, request: Request, donated: Collection[str]) -> Array:
+def output_array(buffer: Buffer, request: Request, bounds: Mapping[str, int], donated: Collection[str]) -> Array:
     """The array of an output: that of the parameter of its key where it may be and was donated, else zeros."""
     given = request.arrays.get(buffer.key)
     if buffer.donated and given is not None and buffer.key in donated:
         if given.flags.writeable and contiguous(given) is given:
             return given
-    return aligned_zeros(buffer.shape(request.bounds), buffer.dtype)
+    return aligned_zeros(buffer.shape(bounds), buffer.dtype)
 
 
 def apart(arrays: Mapping[str, Array]) -> frozenset[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering import get_all_passes as lowerings
+from tempo_ir.lowering.proofs import timed_proofs
 from tempo_ir.passes import get_all_passes as passes
 from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, REQUIRED, default_pipeline
 from tempo_ir.runtime.errors import CompileError
@@ -56,9 +56,9 @@ def module_of(program: Program | ProgramFunction | ModuleOp | sdg.ProgramOp) -> 
     return module
 
 
-def lower(module: ModuleOp, target: str, without: Collection[str] = ()) -> Levels:
-    """Run the default pipeline, but for the passes named. Raises CompileError where one cannot be left out, and what
-    the passes raise."""
+def lower(module: ModuleOp, target: str, without: Collection[str] = (), *, check: bool = True) -> Levels:
+    """Run the default pipeline, but for the passes named; `check` lets those that lower prove their results. Raises
+    CompileError where one cannot be left out, and what the passes raise."""
     if kept := sorted(set(without) - OPTIONAL):
         raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
     levels = Levels(module)
@@ -66,7 +66,8 @@ def lower(module: ModuleOp, target: str, without: Collection[str] = ()) -> Level
     work = module.clone()
     run_passes(context, work, default_pipeline(without), levels.seconds)
     levels.optimised = work.clone()
-    run_passes(context, work, [name for name in LOOP_PASSES[:-1] if name not in without], levels.seconds)
+    lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
+    run_passes(context, work, lowering, levels.seconds, {"check": check})
     levels.loop = work.clone()
     run_passes(context, work, LOOP_PASSES[-1:], levels.seconds, {"target": target})
     levels.lowered = work
@@ -86,14 +87,13 @@ def run_passes(
     module: ModuleOp,
     names: Sequence[str],
     seconds: dict[str, float],
-    options: Mapping[str, str] | None = None,
+    options: Mapping[str, str | bool] | None = None,
 ) -> None:
-    """Run passes in order, in place, noting the seconds of each."""
+    """Run passes in order, in place, noting the seconds of each and of its proof."""
     known = {**passes(), **lowerings()}
     for name in names:
-        start = time.perf_counter()
-        known[name]()(**(options or {})).apply(context, module)
-        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - start
+        with timed_proofs(seconds, name):
+            known[name]()(**(options or {})).apply(context, module)
 
 
 def kernels(module: ModuleOp) -> list[KernelOp]:

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop, sdg
+from tempo_ir.index import evaluate
 from tempo_ir.reference import sdg as reference
+from tempo_ir.reference.calls import Outputs
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.calls import Arenas, Call, Request
 from tempo_ir.runtime.compiler import (
@@ -29,7 +31,7 @@ from tempo_ir.runtime.compiler import (
     run_passes,
 )
 from tempo_ir.runtime.errors import CallError, CompileError
-from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers
+from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers, with_most
 from tempo_ir.runtime.native import NativeProgram
 from tempo_ir.runtime.signature import Signature
 from tempo_ir.runtime.statistics import Statistics
@@ -41,23 +43,27 @@ if TYPE_CHECKING:
 
 
 class Result(dict[str, Any]):
-    """The outputs by name; `state` holds the last value of every state, and the parameters as they were."""
+    """The outputs by name; `state` holds the last value of every state, and the parameters as they were; `extents` the
+    number of points of each dim."""
 
     state: dict[str, Any]
+    extents: dict[str, int]
 
 
-def compile(program: Any, target: str = "cpu", *, without: Collection[str] = ()) -> Executable:
+def compile(program: Any, target: str = "cpu", *, without: Collection[str] = (), check: bool = True) -> Executable:
     """Compile a program: what a function under `@tp.program` returns, or a module with one sdg.program.
 
     `target` is "cpu", "reference" (nothing is compiled, the numpy interpreter runs) or "triton-interpret". One compile
-    serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay. Raises
-    CompileError where the program or the target is none, or a pass is needed, and what the passes raise.
+    serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay. With
+    `check=False` order, kernels and storage are not proved: a fault of the compiler may then give wrong numbers.
+    Raises CompileError where the program or the target is none, or a pass is needed, and what the passes raise.
     """
     if target not in TARGETS:
         raise CompileError(f"there is no target '{target}'; use one of {', '.join(TARGETS)}")
     if target == "reference":
         return Interpreted(program)
-    return TritonInterpreted(program, without) if target == "triton-interpret" else Native(program, without)
+    made = TritonInterpreted if target == "triton-interpret" else Native
+    return made(program, without, check=check)
 
 
 class Executable(ABC):
@@ -112,6 +118,7 @@ class Executable(ABC):
             name: _kind(outputs[name], in_torch) if name in outputs else given_state[name]
             for name in self.signature.parameters
         }
+        result.extents = {dim: evaluate(bound, outputs.bounds) for dim, bound in self.signature.space.dims}
         return result
 
     def _start(self, start: Mapping[str, int]) -> dict[str, int]:
@@ -132,7 +139,7 @@ class Executable(ABC):
         return {**known, **hosts}
 
     @abstractmethod
-    def _run(self, request: Request) -> dict[str, Array]:
+    def _run(self, request: Request) -> Outputs:
         """The outputs of a call whose arguments fit."""
 
     def ir(self, level: str) -> str:
@@ -164,7 +171,7 @@ class Interpreted(Executable):
         run_passes(Context(), expanded, ("sdg-autodiff",), {})
         (self.expanded,) = [op for op in expanded.ops if isinstance(op, sdg.ProgramOp)]
 
-    def _run(self, request: Request) -> dict[str, Array]:
+    def _run(self, request: Request) -> Outputs:
         return reference.run(
             self.expanded, request.arrays, request.bounds, request.seed, request.hosts, start=request.start
         )
@@ -173,9 +180,9 @@ class Interpreted(Executable):
 class Compiled(Executable, ABC):
     """A program as kernels and a host program."""
 
-    def __init__(self, program: Any, without: Collection[str] = ()):
+    def __init__(self, program: Any, without: Collection[str] = (), *, check: bool = True):
         super().__init__(program)
-        self.levels: Levels = lower(self.module, self.target, without)
+        self.levels: Levels = lower(self.module, self.target, without, check=check)
         begin = time.perf_counter()
         self.program = self._finish(self.lowered)
         self.levels.seconds["code"] = time.perf_counter() - begin
@@ -191,7 +198,7 @@ class Compiled(Executable, ABC):
         """Make the code; returns the loop program."""
 
     @abstractmethod
-    def _execute(self, placement: Placement, request: Request) -> dict[str, Array]:
+    def _execute(self, placement: Placement, request: Request) -> Outputs:
         """Run a call whose buffers are placed."""
 
     @property
@@ -201,9 +208,10 @@ class Compiled(Executable, ABC):
         return self.levels.lowered
 
     def _placed(self, bounds: tuple[int, ...]) -> Placement:
-        return place(self.buffers, dict(zip(self.program.space.params, bounds, strict=True)))
+        given = dict(zip(self.program.space.params, bounds, strict=True))
+        return place(self.buffers, with_most(self.program, given))
 
-    def _run(self, request: Request) -> dict[str, Array]:
+    def _run(self, request: Request) -> Outputs:
         placement = self._place(tuple(request.bounds[name] for name in self.program.space.params))
         outputs = self._execute(placement, request)
         with self._lock:
@@ -261,11 +269,11 @@ class Native(Compiled):
         self._arenas = Arenas()
         return self.native.program
 
-    def _execute(self, placement: Placement, request: Request) -> dict[str, Array]:
+    def _execute(self, placement: Placement, request: Request) -> Outputs:
         with self._arenas.borrow(placement.size) as arena:
             call = Call.of(self.program, self.buffers, placement, arena, request)
             self.native.run(call)
-        return call.outputs
+        return call.results(self.buffers)
 
     def ir(self, level: str) -> str:
         return self.native.text if level == "llvm" else super().ir(level)
@@ -282,7 +290,7 @@ class TritonInterpreted(Compiled):
         self.interpreted = InterpretedProgram(lowered)
         return self.interpreted.program
 
-    def _execute(self, placement: Placement, request: Request) -> dict[str, Array]:
+    def _execute(self, placement: Placement, request: Request) -> Outputs:
         return self.interpreted.run(request.arrays, request.bounds, request.seed, request.hosts, request.start)
 
 

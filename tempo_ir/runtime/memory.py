@@ -13,9 +13,8 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from tempo_ir.dialects import loop
-from tempo_ir.dialects.types import Shape, shape_of
-from tempo_ir.index import Space, evaluate
-from tempo_ir.lowering.kernels.layout import Layout
+from tempo_ir.index import evaluate
+from tempo_ir.lowering.kernels.layout import Layout, most_of
 from tempo_ir.lowering.storage.intervals import Interval, buffer_intervals
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 
@@ -68,8 +67,7 @@ class Buffer:
 
     def shape(self, bounds: Mapping[str, int]) -> tuple[int, ...]:
         """The extents of an array of the caller."""
-        row: Shape = shape_of(self.layout.type.row)
-        extents = (*self.layout.rows, *row)
+        extents = (*self.layout.rows, *self.layout.room)
         return tuple(e if isinstance(e, int) else max(0, evaluate(e, bounds)) for e in extents)
 
 
@@ -83,18 +81,22 @@ class Placement:
     by_class: Mapping[str, int]
 
 
+def with_most(program: loop.ProgramOp, bounds: Mapping[str, int]) -> dict[str, int]:
+    """The bounds of a call as memory is laid out for them: also the most that a bound may be that a loop gives."""
+    return {**bounds, **{str(symbol): bounds[bound] for bound, symbol in most_of(program)}}
+
+
 def program_buffers(program: loop.ProgramOp) -> tuple[Buffer, ...]:
     """The buffers of a program, in order."""
-    live = buffer_intervals(program)
+    live, most = buffer_intervals(program), most_of(program)
     return tuple(
-        _buffer(op, program.space, live[op.buffer])
+        _buffer(op, Layout.of(op.buffer_type, program.space, most), live[op.buffer])
         for op in program.body.walk()
         if isinstance(op, loop.BufferOperation)
     )
 
 
-def _buffer(op: loop.BufferOperation, space: Space, live: Interval) -> Buffer:
-    layout = Layout.of(op.buffer_type, space)
+def _buffer(op: loop.BufferOperation, layout: Layout, live: Interval) -> Buffer:
     owner = "" if isinstance(op, loop.AllocOp) else op.name.partition(".")[2]
     key = op.key.data if isinstance(op, loop.NamedBufferOperation) else ""
     zeroed = any(isinstance(use.operation, loop.CheckOp) for use in op.buffer.uses)

@@ -158,6 +158,11 @@ class Rows:
         point = tuple((name, _Linear.of(value, self.bounds)) for name, value in op.point)
         return _HostCall(callee, reads, writes, point)
 
+    def forget(self) -> None:
+        """Bounds have changed: what accesses mean is to be worked out anew."""
+        self._accessed.cache_clear()
+        self._called.cache_clear()
+
     def view(self, access: loop.BufferAccess, symbols: Symbols) -> Array:
         """The accessed elements where they lie; a window that wraps round a ring is a copy."""
         return self._accessed(access).view(symbols)

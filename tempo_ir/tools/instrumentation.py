@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
+
+from tempo_ir.lowering.proofs import timed_proofs
 
 EVERY_PASS = "*"
 _RULE = "===" + "-" * 73 + "==="
@@ -69,17 +70,14 @@ def _selects(names: frozenset[str], compiler_pass: ModulePass) -> bool:
 
 @dataclass(slots=True)
 class Times:
-    """Wall time by stage, in order of first use."""
+    """Wall time by stage, in order of first use; the proof of a stage is a stage of its own."""
 
     seconds: dict[str, float] = field(default_factory=lambda: dict[str, float]())
 
     @contextmanager
     def measure(self, stage: str) -> Generator[None]:
-        start = time.perf_counter()
-        try:
+        with timed_proofs(self.seconds, stage):
             yield
-        finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - start
 
     def report(self) -> str:
         total = sum(self.seconds.values())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from tempo_ir.runtime.errors import CallError
 from tempo_ir.runtime.executable import Compiled, Executable, memory_timeline
@@ -90,12 +91,13 @@ def write_results(results: Results, directory: Path) -> None:
 
 def results_text(results: Results) -> str:
     """A line per output: name, element type, shape, and the values, the middle ones left out where they are many."""
-    rows = [f"{name}: {array.dtype}{list(array.shape)} {_values(array)}" for name, array in results.outputs.items()]
+    rows = [f"{name}: {array.dtype}{list(array.shape)} {values_text(array)}" for name, array in results.outputs.items()]
     rows += [f"{name}: {array.dtype}{list(array.shape)} (state)" for name, array in results.state.items()]
     return "\n".join(rows) or "the program has no outputs"
 
 
-def _values(array: Array) -> str:
+def values_text(array: Array) -> str:
+    """The values on one line, the middle ones left out where they are many."""
     shown = array.astype(np.float32) if array.dtype.kind == "V" or array.dtype.name == "bfloat16" else array
     text = np.array2string(shown, precision=6, threshold=16, edgeitems=3, separator=" ")
     return " ".join(text.split()).replace("[ ", "[").replace(" ]", "]")
@@ -134,20 +136,36 @@ def _facts(facts: Mapping[str, Any], indent: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Whether two runs agree, and how far each array of theirs does."""
+class Difference:
+    """How far two arrays of one name are apart, and whether rounding explains it."""
 
-    equal: bool
+    name: str
+    fits: bool
     text: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far two runs are apart, array by array."""
+
+    differences: tuple[Difference, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether rounding explains all differences."""
+        return all(difference.fits for difference in self.differences)
+
+    @property
+    def text(self) -> str:
+        """A line per array."""
+        return "\n".join(f"check {d.name}: {'ok' if d.fits else 'DIFFERENT'}, {d.text}" for d in self.differences)
 
 
 def compare(results: Results, reference: Results) -> Comparison:
     """Compare outputs and states with those of the reference interpreter: integers exactly, floats to rounding."""
     pairs = [(name, results.outputs[name], expected) for name, expected in reference.outputs.items()]
     pairs += [(name, results.state[name], expected) for name, expected in reference.state.items()]
-    differences = [(name, *_difference(got, expected)) for name, got, expected in pairs]
-    lines = [f"check {name}: {'ok' if fits else 'DIFFERENT'}, {text}" for name, fits, text in differences]
-    return Comparison(all(fits for _, fits, _ in differences), "\n".join(lines))
+    return Comparison(tuple(Difference(name, *_difference(got, expected)) for name, got, expected in pairs))
 
 
 def _difference(got: Array, expected: Array) -> tuple[bool, str]:
@@ -155,20 +173,25 @@ def _difference(got: Array, expected: Array) -> tuple[bool, str]:
         return False, f"{got.dtype}{list(got.shape)}, the reference has {expected.dtype}{list(expected.shape)}"
     tolerance = TOLERANCE.get(expected.dtype.name)
     if tolerance is None:
-        return _exact(got, expected)
+        return _counted(got, expected, got != expected)
     ours, theirs = got.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(theirs)
-    if not np.array_equal(np.where(finite, 0.0, ours), np.where(finite, 0.0, theirs), equal_nan=True):
-        return False, "infinities or NaN at other places than the reference"
-    largest = float(np.max(np.abs(ours - theirs), where=finite, initial=0.0))
-    scale = float(np.max(np.abs(theirs), where=finite, initial=0.0))
-    fits = largest <= tolerance * max(scale, 1.0)
-    return fits, f"largest difference {largest:.3g} among values up to {scale:.3g}"
+    elsewhere = ~finite & (ours != theirs) & ~(np.isnan(ours) & np.isnan(theirs)) | finite & ~np.isfinite(ours)
+    if elsewhere.any():
+        return _counted(got, expected, elsewhere)
+    distance = np.abs(np.subtract(ours, theirs, where=finite, out=np.zeros_like(ours)))
+    largest, scale = (float(np.max(values, where=finite, initial=0.0)) for values in (distance, np.abs(theirs)))
+    text = f"largest difference {largest:.3g} among values up to {scale:.3g}"
+    wrong = distance > tolerance * max(scale, 1.0)
+    return (True, text) if not wrong.any() else (False, f"{text}; {_counted(got, expected, wrong)[1]}")
 
 
-def _exact(got: Array, expected: Array) -> tuple[bool, str]:
-    wrong = np.argwhere(got != expected)
-    if not len(wrong):
+def _counted(got: Array, expected: Array, wrong: npt.NDArray[np.bool_]) -> tuple[bool, str]:
+    places = np.argwhere(wrong)
+    if not len(places):
         return True, "equal"
-    first = tuple(int(axis) for axis in wrong[0])
-    return False, f"{len(wrong)} of {expected.size} values, first at {list(first)}: {got[first]}, not {expected[first]}"
+    first = tuple(int(axis) for axis in places[0])
+    return (
+        False,
+        f"{len(places)} of {expected.size} values, first at {list(first)}: {got[first]}, not {expected[first]}",
+    )

@@ -56,11 +56,15 @@ class Inapplicable(Exception):
 
 @dataclass
 class Shrinker:
-    """The search. `verified` says that only programs that verify count; `tries` how many were tested."""
+    """The search. `verified` says that only programs that verify count; `tries` how many were tested.
+
+    `on_smaller` is called with each smaller program that is taken: whoever interrupts the search has the last one.
+    """
 
     interesting: Interesting
     verified: bool = True
     most_tries: int = 5000
+    on_smaller: Callable[[ModuleOp], None] = lambda smaller: None
     tries: int = 0
     taken: int = 0
 
@@ -108,6 +112,7 @@ class Shrinker:
         if not self.interesting(candidate):
             return None
         self.taken += 1
+        self.on_smaller(candidate)
         return candidate
 
 

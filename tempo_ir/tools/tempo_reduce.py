@@ -61,35 +61,86 @@ def argument_parser() -> argparse.ArgumentParser:
         "turns the answer round",
     )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the result goes (default: output)")
-    parser.add_argument("--timeout", type=float, default=60, metavar="S", help="a test that takes longer says no")
-    parser.add_argument("--tries", type=int, default=5000, metavar="N", help="how many programs are tested at most")
+    parser.add_argument("--timeout", type=_positive, default=60, metavar="S", help="a test that takes longer says no")
+    parser.add_argument("--tries", type=_count, default=5000, metavar="N", help="how many programs are tested at most")
     return parser
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"seconds expected, more than 0, not {text}")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"a number of programs expected, 1 or more, not {text}")
+    return value
 
 
 def _run(arguments: argparse.Namespace, sources: Sources) -> int:
     from tempo_ir.tools import inputs, shrinking
     from tempo_ir.tools.parsing import own_context, parse_module
 
+    if inputs.python_input(arguments.program) is not None:
+        raise UserError(
+            f"{arguments.program}: tempo-reduce reads IR text: `tempo-opt {arguments.program} -o FILE.mlir`"
+        )
     text, name = inputs.read_text(arguments.program)
     sources.texts[name] = text
     module = parse_module(own_context(), text, name)
     if not shrinking.has_program(module):
         raise UserError(f"{name}: tempo-reduce shrinks a module with one sdg.program")
+    progress = Progress(arguments.output, module)
     with tempfile.TemporaryDirectory() as folder:
         test = CommandTest(arguments.test, Path(folder) / "program.mlir", arguments.timeout)
         if not test(module):
             raise UserError(f"{name}: the test says no to the program as it is: `{test.shown}` must exit with 0")
         # a program that the verifier refuses may be what is looked into: then all smaller ones are tested
-        shrinker = shrinking.Shrinker(test, shrinking.verifies(module), arguments.tries)
-        smaller = shrinker.shrink(module)
-    before, after = shrinking.size(module)[1], shrinking.size(smaller)[1]
-    print(f"{before - 2} ops, then {after - 2}; {shrinker.tries} programs tested", file=sys.stderr)
-    result = str(smaller)
-    if arguments.output is None:
-        print(result)
-    else:
-        arguments.output.write_text(result + "\n")
+        shrinker = shrinking.Shrinker(test, shrinking.verifies(module), arguments.tries, progress.take)
+        try:
+            shrinker.shrink(module)
+        except KeyboardInterrupt:
+            print("interrupted; the smallest program so far:", file=sys.stderr)
+            progress.finish(shrinker.tries)
+            return 130
+    progress.finish(shrinker.tries)
     return 0
+
+
+@dataclass
+class Progress:
+    """Shows how small the program has become, and keeps the smallest one: in the output file too, at each step."""
+
+    output: Path | None
+    smallest: ModuleOp
+
+    def __post_init__(self) -> None:
+        self.first = self.shown = self.ops
+
+    @property
+    def ops(self) -> int:
+        """The ops inside of the program."""
+        return sum(1 for _ in self.smallest.walk()) - 2
+
+    def take(self, smaller: ModuleOp) -> None:
+        """A smaller program was found. Raises OSError where the output cannot be written."""
+        self.smallest = smaller
+        if self.output is not None:
+            self.output.write_text(str(smaller) + "\n")
+        if self.ops < self.shown:
+            self.shown = self.ops
+            print(f"{self.first} ops, now {self.ops}", file=sys.stderr, flush=True)
+
+    def finish(self, tries: int) -> None:
+        """Write the result."""
+        print(f"{self.first} ops, then {self.ops}; {tries} programs tested", file=sys.stderr)
+        if self.output is None:
+            print(self.smallest)
+        else:
+            self.output.write_text(str(self.smallest) + "\n")
 
 
 @dataclass
@@ -103,7 +154,12 @@ class CommandTest:
     @property
     def words(self) -> list[str]:
         """The command with the path in it; without a `not` in front."""
-        words = shlex.split(self.command)
+        try:
+            words = shlex.split(self.command)
+        except ValueError as error:
+            raise UserError(f"--test {self.command}: {error}") from None
+        if words in ([], ["not"]):
+            raise UserError(f"--test '{self.command}': no command")
         if PLACE in self.command:
             return [word.replace(PLACE, str(self.path)) for word in words]
         return [*words, str(self.path)]

@@ -9,6 +9,7 @@ from sdg_support import needed_by_hand, op_named, parse_program
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects import sdg
+from tempo_ir.dialects.sdg.base import OpError
 from tempo_ir.dialects.sdg.causality import check_causality
 from tempo_ir.dialects.sdg.needed import narrow
 from tempo_ir.dialects.sdg.points import Analysis
@@ -253,3 +254,37 @@ def test_values_that_need_themselves_are_refused(body: str, message: str) -> Non
     }}""")
     with pytest.raises(VerifyException, match=message):
         check_causality(program)
+
+
+QUOTIENTS = """
+    sdg.program @p dims(i: N, j: N, t: N) {
+      %env = sdg.host_state @log : !sdg.token
+      %x = sdg.input "x" in (i, j, t) : tensor<f32>
+      %a = sdg.sin %x[i, j, t] in (i, j, t) : (tensor<f32>) -> tensor<f32>
+      %b = sdg.sin %a[(i + t) floordiv 3, (i + j) floordiv 2, (j + t) floordiv 2] in (i, j, t)
+          : (tensor<f32>) -> tensor<f32>
+      %c = sdg.sin %b[(i + j) floordiv 2, (j + t) floordiv 3, (t + i) floordiv 2] in (i, j, t)
+          : (tensor<f32>) -> tensor<f32>
+      sdg.output "y" %c[i, j, t] in (i, j, t) : tensor<f32>
+    }"""
+
+
+def test_points_that_are_much_work_to_find_are_not_narrowed() -> None:
+    """The points of three quotients of pairs of dims, of which isl takes minutes to find the pieces."""
+    program = parse_program(QUOTIENTS)
+    analysis = Analysis(program)
+    exact = {op.results[0].name_hint: analysis.needed[op].exact for op in analysis.ops if op.name == "sdg.sin"}
+    assert exact == {"a": False, "b": False, "c": True}
+    narrow(program)
+    assert [str(op.domain) for op in program.body.block.ops if isinstance(op, sdg.SinOp)] == ["(i, j, t)"] * 3
+
+
+def test_a_call_at_points_that_are_much_work_to_find_is_refused() -> None:
+    call = """%et = sdg.merge {i = 0 and j = 0 and t = 0 : %env, t > 0 : %e[i, j, t - 1], j > 0 : %e[i, j - 1, N - 1],
+          i > 0 : %e[i - 1, N - 1, N - 1]} in (i, j, t)
+          : (!sdg.token, !sdg.token, !sdg.token, !sdg.token) -> !sdg.token
+      %a, %e = sdg.host @log::@step(%x[i, j, t]) after %et[i, j, t] in (i, j, t)
+          : (tensor<f32>, !sdg.token) -> (tensor<f32>, !sdg.token)"""
+    text = QUOTIENTS.replace("%a = sdg.sin %x[i, j, t] in (i, j, t) : (tensor<f32>) -> tensor<f32>", call)
+    with pytest.raises(OpError, match="cannot be found exactly, and it must run at no others"):
+        narrow(parse_program(text))

@@ -101,6 +101,22 @@ def test_one_compile_serves_every_length(checkpoint) -> None:
         np.testing.assert_array_equal(exe(prompt=prompt, T=length, state=state)["token"], long[:length])
 
 
+@pytest.mark.parametrize("which", [0, 5, 40])
+def test_llama_decodes_until_every_row_has_said_the_last_token(checkpoint, greedy, which) -> None:
+    tokens, _ = greedy[0]
+    end = int(tokens[4 + which, 0])
+    expected, said, steps = tokens.copy(), np.zeros(2, bool), 4
+    while steps < len(tokens) and not said.all():
+        expected[steps, said] = end
+        said |= expected[steps] == end
+        steps += 1
+    exe = tp.compile(llama.decode(model=str(checkpoint), batch=2, until=end))
+    out = exe(prompt=tokens[:4], T=len(tokens), state=exe.init())
+    assert out.extents["t"] == steps
+    np.testing.assert_array_equal(out["token"], expected[:steps])
+    np.testing.assert_array_equal(exe(prompt=tokens[:3], T=3, state=exe.init())["token"], tokens[:3])
+
+
 # -- recurrent networks
 
 

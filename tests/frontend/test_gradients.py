@@ -139,3 +139,15 @@ def test_a_tensor_that_the_loss_does_not_reach() -> None:
     recorded = record(program, allow_unused=True)
     assert "wrt %y allow_unused : " in str(recorded)
     assert recorded.run(**arguments)["g"].tolist() == [0, 0]
+
+
+def test_a_value_and_its_gradient() -> None:
+    def program() -> None:
+        x = tp.input("x", tp.f64[3])
+        loss, gradient = tp.value_and_grad(tp.sum(x**2), x)
+        tp.output("loss", loss)
+        tp.output("gradient", gradient)
+
+    out = tp.compile(tp.program(program)(), "reference")(x=np.arange(3.0))
+    assert out["loss"] == 5
+    assert out["gradient"].tolist() == [0, 2, 4]

@@ -11,11 +11,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg import Access, SdgOp, as_access
-from tempo_ir.dialects.types import Shape, Tensor, dtype, shape_of, tensor
+from tempo_ir.dialects.types import Shape, Tensor, dtype, dtype_name, shape_of, tensor
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import TRUE, And, Compare, Cond, Entry, Expr, Slice, Sym, conj, free_symbols
 from tests.fuzz import indices
-from tests.fuzz.values import BOOLEANS, LARGEST, WILD, Numbers, Value, union
+from tests.fuzz.values import BOOLEANS, LARGEST, ROUNDINGS, WILD, Numbers, Value, union
 
 
 class NotHere(Exception):
@@ -46,10 +46,8 @@ class Builder:
     def place(self, op: SdgOp, numbers: Numbers) -> Value:
         """Place an op that later steps do not read on their own."""
         self.block.add_op(op)
-        value = Value(op.results[0], numbers if not is_of_floats(op) else numbers.settled())
-        if value.dtype == "f32" and not value.is_exact:
-            value = Value(value.ssa, Numbers(value.numbers.low, value.numbers.high, None, True))
-        return value
+        value = Value(op.results[0], numbers)
+        return Value(value.ssa, numbers.settled(value.dtype)) if value.is_float else value
 
     def constant(self, number: float, type_: Tensor) -> Value:
         """A splat; equal ones are one op."""
@@ -159,7 +157,7 @@ class Builder:
 
     def number_of(self, type_: Tensor) -> tuple[float, Tensor]:
         """A number of the element type for a constant."""
-        name = next(n for n in ("f32", "f64", "i64", "i32", "bool") if dtype(n) == type_.element_type)
+        name = next(n for n in (*ROUNDINGS, "i64", "i32", "bool") if dtype(n) == type_.element_type)
         if name == "bool":
             return self.random.choice([0, 1]), type_
         if name.startswith("i"):
@@ -203,7 +201,7 @@ class Builder:
         bottom = self.constant(float(round(max(numbers.low, -30.0))), scalar)
         upper = sdg.MinimumOp(_whole(op), self.at(top), domain=op.domain)
         self.block.add_op(upper)
-        bounds = Numbers(bottom.numbers.low, top.numbers.high, numbers.grid, numbers.single)
+        bounds = Numbers(bottom.numbers.low, top.numbers.high, numbers.grid, numbers.rounding)
         return sdg.MaximumOp(_whole(upper), self.at(bottom), domain=op.domain), bounds
 
 
@@ -212,12 +210,12 @@ def _whole(op: SdgOp) -> Access:
 
 
 def is_of_floats(op: SdgOp) -> bool:
-    return as_access(op.results[0]).tensor.element_type in (dtype("f32"), dtype("f64"))
+    return dtype_name(as_access(op.results[0]).tensor.element_type) in ROUNDINGS
 
 
 def scaled(numbers: Numbers, factor: float) -> Numbers:
     """Sums of up to `factor` such numbers."""
-    return Numbers(min(numbers.low * factor, 0.0), max(numbers.high * factor, 0.0), numbers.grid, numbers.single)
+    return Numbers(min(numbers.low * factor, 0.0), max(numbers.high * factor, 0.0), numbers.grid, numbers.rounding)
 
 
 def matching(shape: Shape, other: Shape) -> bool:

@@ -1,13 +1,16 @@
 """One program in every way there is to run it: all must give what the reference interpreter gives.
 
-Outputs are named by how they may differ: `exact*` not at all, `single*` by f32 rounding, `double*` by that of f64.
+Outputs are named by how they may differ: `exact*` not at all, `half*` by the rounding of f16 or bf16, `single*` by that
+of f32, `double*` by that of f64. Host objects are to be called as often, in the same order, with the same arguments.
 """
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from zlib import crc32
 
 import numpy as np
 from xdsl.context import Context
@@ -24,12 +27,18 @@ from tempo_ir.reference.dtypes import Array
 from tempo_ir.reference.loop import run_loop
 from tempo_ir.reference.sdg import run
 from tests.fuzz.arguments import draw, sizes
+from tests.fuzz.effects import Hosts
 
 Outputs = Mapping[str, Array]
+Factories = Mapping[str, Callable[[], object]]
 LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage")
-TOLERANCE = {"exact": 0.0, "single": 3e-4, "double": 1e-8}
+TOLERANCE = {"exact": 0.0, "half": 4e-2, "single": 3e-4, "double": 1e-8}
+MOVED = {"half": 4e-3, "single": 2e-7, "double": 2e-7}
+"""By how much inputs are moved to see what rounding may do to outputs of each kind."""
 SEED = 7
 SLOW = "timeout"
+MOST_SECONDS = 20
+"""Of processor time, to compile a program of a dozen ops."""
 REFUSALS = ("raises PassFailedException in refuse", "raises ScheduleError")
 """How the kinds of failures begin that are errors for the user."""
 
@@ -81,7 +90,8 @@ class Case:
     bounds: dict[str, int]
     arguments: dict[str, Array]
     expected: Outputs
-    uncertain: dict[str, float] = field(default_factory=dict[str, float])
+    calls: Sequence[tuple[str, str, Array]]
+    uncertain: dict[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
 
 
 @dataclass
@@ -124,7 +134,9 @@ class Check:
         for number, bounds in enumerate([*found, found[-1]]):
             special = number == len(found)
             arguments = draw(program, bounds, number, special=special)
-            self.cases.append(Case(bounds, arguments, run(program, arguments, bounds, SEED)))
+            hosts = Hosts(program)
+            outputs = run(program, arguments, bounds, SEED, hosts.factories())
+            self.cases.append(Case(bounds, arguments, outputs, hosts.calls()))
 
     # ---- passes on the graph ----
 
@@ -140,7 +152,7 @@ class Check:
         module = self.expanded.clone()
         apply(module, name)
         if str(module) != before:
-            self.agree(name, lambda case: run(program_of(module), case.arguments, case.bounds, SEED))
+            self.agree_on_graph(name, module)
 
     # ---- levels below ----
 
@@ -149,71 +161,106 @@ class Check:
         module = self.module.clone()
         apply(module, *default_pipeline())
         self.optimised = str(module)
-        self.agree("sdg-default", lambda case: run(program_of(module), case.arguments, case.bounds, SEED))
+        self.agree_on_graph("sdg-default", module)
         for name in LOOP_PASSES:
             attempt(name, lambda name=name: self.lowered(name, module))
 
     def lowered(self, name: str, module: ModuleOp) -> None:
         apply(module, name)
         (program,) = (op for op in module.ops if isinstance(op, loop.ProgramOp))
-        self.agree(name, lambda case: run_loop(program, case.arguments, case.bounds, SEED))
+        self.agree(name, lambda case, hosts: run_loop(program, case.arguments, case.bounds, SEED, hosts))
 
     # ---- native code ----
 
     def compiled(self, name: str, without: Sequence[str]) -> None:
+        begin = time.process_time()
         attempt(f"{name} compile", lambda: self._compile(without))
+        if (seconds := time.process_time() - begin) > MOST_SECONDS:
+            raise Failure(SLOW, f"{name} compile takes {seconds:.0f} s")
         attempt(f"{name} call", lambda: self.agree(name, self._call))
         attempt(f"{name} call", self._again)
 
     def _compile(self, without: Sequence[str]) -> None:
         self.executable = tp.compile(parse(self.text), without=tuple(without))
 
-    def _call(self, case: Case) -> Outputs:
+    def _call(self, case: Case, hosts: Factories, *, donate: bool = False) -> Outputs:
         keys = {op.key.data: op for op in program_of(self.module).body.block.ops if isinstance(op, SourceOp)}
         state = {k: v for k, v in case.arguments.items() if keys[k].name == "sdg.parameter"}
         inputs = {k: v for k, v in case.arguments.items() if k not in state}
         copies = {k: v.copy() for k, v in case.arguments.items()}
-        result = self.executable(**inputs, **case.bounds, state=state, seed=SEED)
+        given = {k: v.copy() for k, v in state.items()} if donate else state
+        result = self.executable(**inputs, **case.bounds, state=given, seed=SEED, donate=donate, hosts=hosts)
         for key, array in case.arguments.items():
-            if not np.array_equal(array, copies[key], equal_nan=array.dtype.kind == "f"):
+            if array.tobytes() != copies[key].tobytes():
                 raise Failure("cpu call changes an argument", key)
         return {**result.state, **result}
 
     def _again(self) -> None:
-        """The same call gives the same bits."""
+        """The same call gives the same bits, and so does one that may overwrite the parameters."""
         for case in self.cases[-2:]:
-            first, second = self._call(case), self._call(case)
+            first, second, donated = (
+                self._call(case, Hosts(program_of(self.module)).factories(), donate=donate)
+                for donate in (False, False, True)
+            )
             for key, value in first.items():
                 if value.tobytes() != second[key].tobytes():
                     raise Failure("cpu gives other bits the second time", f"{key} at {case.bounds}")
+                if value.tobytes() != donated[key].tobytes():
+                    raise Failure("cpu gives other bits with donated parameters", f"{key} at {case.bounds}")
 
     def left_out(self) -> None:
-        """Each optional pass left out, all of them, and planned storage; equal graphs need no second compile."""
+        """
+        Each optional pass left out, on the graph; compiled with one of them left out (which, the text decides), with
+        none of them, and without planned storage. Equal graphs are looked at once.
+        """
         names = sorted(set(DEFAULT_PIPELINE) - REQUIRED)
-        seen = {self.optimised}
-        for without in [*((name,) for name in names), tuple(names)]:
-            module = self.module.clone()
-            attempt(f"without {without}", lambda module=module, w=without: apply(module, *default_pipeline(w)))
-            if str(module) not in seen:
-                seen.add(str(module))
-                self.compiled(f"cpu without {' '.join(without)}", without)
+        distinct: dict[str, str] = {self.optimised: ""}
+        for name in names:
+            attempt(f"without {name}", lambda name=name: self.graph_without(name, distinct))
+        rest = [name for name in distinct.values() if name]
+        if rest:
+            name = rest[crc32(self.text.encode()) % len(rest)]
+            self.compiled(f"cpu without {name}", (name,))
+        self.compiled("cpu without passes", tuple(names))
         self.compiled("cpu without loop-plan-storage", ("loop-plan-storage",))
+
+    def graph_without(self, name: str, seen: dict[str, str]) -> None:
+        """Compare the graph of the default passes but one, unless it was seen, and note that it was."""
+        module = self.module.clone()
+        apply(module, *default_pipeline((name,)))
+        if seen.setdefault(str(module), name) == name:
+            self.agree_on_graph(f"without {name}", module)
 
     # ---- comparison ----
 
-    def agree(self, name: str, outputs: Callable[[Case], Outputs]) -> None:
-        """Raises Failure where the outputs at some size are not the expected ones."""
-        for case in self.cases:
-            found = outputs(case)
+    def agree_on_graph(self, name: str, module: ModuleOp) -> None:
+        """Compare what the interpreter makes of a graph, at every other size: which ones differs between names."""
+        program = program_of(module)
+        some = self.cases[crc32(name.encode()) % 2 :: 2] or self.cases
+        self.agree(name, lambda case, hosts: run(program, case.arguments, case.bounds, SEED, hosts), some)
+
+    def agree(
+        self, name: str, outputs: Callable[[Case, Factories], Outputs], cases: Sequence[Case] | None = None
+    ) -> None:
+        """Raises Failure where the outputs, or the calls of host objects, at some size are not the expected ones."""
+        for case in self.cases if cases is None else cases:
+            hosts = Hosts(program_of(self.module))
+            found = outputs(case, hosts.factories())
             for key, expected in case.expected.items():
                 if (problem := self.difference(key, found[key], expected, case)) is not None:
                     raise Failure(f"{name} differs", f"{key} at {case.bounds}: {problem}")
+            calls = hosts.calls()
+            if [call[:2] for call in calls] != [call[:2] for call in case.calls]:
+                raise Failure(f"{name} calls differ", f"{len(calls)} at {case.bounds}, not {len(case.calls)}")
+            for number, (call, wanted) in enumerate(zip(calls, case.calls, strict=True)):
+                if not np.allclose(call[2], wanted[2], 1e-3, 1e-3, equal_nan=True):
+                    raise Failure(f"{name} calls differ", f"the argument of call {number} at {case.bounds}")
 
     def difference(self, key: str, found: Array, expected: Array, case: Case) -> str | None:
         """How an output differs by more than rounding; None if it does not."""
         if found.shape != expected.shape or found.dtype != expected.dtype:
             return f"{found.dtype}{found.shape}, not {expected.dtype}{expected.shape}"
-        if not expected.size or found.dtype.kind in "biu":
+        if not expected.size or not is_float(found):
             return None if np.array_equal(found, expected) else first_difference(found, expected)
         wide, theirs = found.astype(np.float64), expected.astype(np.float64)
         finite = np.isfinite(theirs)
@@ -224,25 +271,34 @@ class Check:
         kind = next((kind for kind in TOLERANCE if key.startswith(kind)), "single")
         if largest <= TOLERANCE[kind] * scale:
             return None
-        if kind != "exact" and largest <= 100 * self.sensitivity(key, case):
+        if kind != "exact" and largest <= (4 if kind == "half" else 100) * self.sensitivity(key, case, MOVED[kind]):
             return None
         return first_difference(found, expected)
 
-    def sensitivity(self, key: str, case: Case) -> float:
+    def sensitivity(self, key: str, case: Case, amount: float) -> float:
         """How far the output moves when the inputs move by rounding: what no order of operations can be blamed for."""
-        if not case.uncertain:
+        if str(amount) not in case.uncertain:
             generator = np.random.default_rng(1)
             moved: dict[str, Array] = {}
             for name, array in case.arguments.items():
-                if array.dtype.kind == "f":
-                    array = (array * (1 + 2e-7 * generator.choice([-1, 1], array.shape))).astype(array.dtype)
+                if is_float(array):
+                    wide = array.astype(np.float64)
+                    array = (wide * (1 + amount * generator.choice([-1, 1], array.shape))).astype(array.dtype)
                 moved[name] = array
-            other = run(program_of(self.expanded), moved, case.bounds, SEED)
+            program = program_of(self.expanded)
+            other = run(program, moved, case.bounds, SEED, Hosts(program).factories())
+            distances: dict[str, float] = {}
             for name, value in other.items():
                 with np.errstate(invalid="ignore"):
                     distance = np.abs(value.astype(np.float64) - case.expected[name].astype(np.float64))
-                case.uncertain[name] = float(np.max(np.nan_to_num(distance, nan=0, posinf=0), initial=0))
-        return case.uncertain[key]
+                distances[name] = float(np.max(np.nan_to_num(distance, nan=0, posinf=0), initial=0))
+            case.uncertain[str(amount)] = distances
+        return case.uncertain[str(amount)][key]
+
+
+def is_float(array: Array) -> bool:
+    """Whether an array is of floats, bf16 too, which numpy itself does not know as such."""
+    return array.dtype.kind not in "biu"
 
 
 def first_difference(found: Array, expected: Array) -> str:

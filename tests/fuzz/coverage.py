@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
@@ -11,7 +12,7 @@ from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg import ProgramOp, SdgOp
 from tempo_ir.dialects.types import dtype_name, element
 from tempo_ir.graphs import strongly_connected
-from tempo_ir.index.expr import TRUE, Const, Entry, Expr, MinMax, Slice, Sym, free_symbols
+from tempo_ir.index.expr import TRUE, And, Const, Entry, Expr, MinMax, Or, Slice, Sym, free_symbols
 
 
 def kind_of(entry: Entry, dim: str, bound: Expr, dims: frozenset[str]) -> str:
@@ -48,6 +49,8 @@ def _range_kind(entry: Slice, dim: str, bound: Expr, used: frozenset[str]) -> st
         return "range with a step"
     if used - {dim}:
         return "range by another dim"
+    if entry.start == entry.stop:
+        return "empty range"
     first, last = dim in free_symbols(entry.start), dim in free_symbols(entry.stop)
     if first and last:
         return "window of one size" if isinstance(entry.stop - entry.start, Const) else "window on both sides"
@@ -79,6 +82,8 @@ class Coverage:
                 assert isinstance(producer, SdgOp)
                 for dim, entry in zip(producer.domain.dims, access.index, strict=True):
                     entries.add(kind_of(entry, dim, program.space.bound(dim), dims))
+                if sum(isinstance(entry, Slice) for entry in access.index) > 1:
+                    entries.add("ranges of several dims")
         self.programs += 1
         self.entries.update(sorted(entries))
         self.ops.update(sorted({op.name for op in ops}))
@@ -104,21 +109,69 @@ class Coverage:
 
 
 def _forms(program: ProgramOp, ops: list[SdgOp]) -> set[str]:
-    found = {f"{len(program.space.dims)} dims"}
-    found |= {dtype_name(element(result.type)) for op in ops for result in op.results}
+    found = {f"{len(program.space.dims)} dims"} | _types(ops) | _conditions(ops)
     if program.space.where != TRUE:
         found.add("conditions on bounds")
-    if any("?" in str(result.type) for op in ops for result in op.results):
-        found.add("dynamic extents")
-    if any(isinstance(op, sdg.GradOp) for op in ops):
-        found.add("gradients")
     if any(op.domain.ranges or op.domain.where != TRUE for op in ops):
         found.add("narrowed domains")
-    merges = [op for op in ops if isinstance(op, sdg.MergeOp)]
-    if merges:
-        found.add("cases")
+    gradients = [op for op in ops if isinstance(op, sdg.GradOp)]
+    if gradients:
+        found.add("gradients")
+    if len(gradients) > len({op.loss for op in gradients}):
+        found.add("gradients by several")
+    if len({op.loss for op in gradients}) > 1:
+        found.add("gradients of gradients")
+    if any(isinstance(op, sdg.HostOp) for op in ops):
+        found.add("host calls")
+    keys = [{op.key.data for op in ops if isinstance(op, kind)} for kind in (sdg.ParameterOp, sdg.OutputOp)]
+    if keys[0] & keys[1]:
+        found.add("states")
     edges = {op: [access.value.owner for access in op.accesses] for op in ops}
     parts = strongly_connected(ops, lambda op: [other for other in edges[op] if isinstance(other, SdgOp)])
-    if any(len(part) > 1 for part in parts):
-        found.add("recurrences")
+    for part in parts:
+        if len(part) > 1:
+            found |= {"recurrences", *_directions(part)}
+    return found
+
+
+def _types(ops: list[SdgOp]) -> set[str]:
+    types = [result.type for op in ops for result in op.results if not isinstance(result.type, sdg.TokenType)]
+    found = {dtype_name(element(type_)) for type_ in types}
+    return found | {"dynamic extents"} if any("?" in str(type_) for type_ in types) else found
+
+
+def _conditions(ops: list[SdgOp]) -> set[str]:
+    found: set[str] = set()
+    for op in ops:
+        if isinstance(op, sdg.MergeOp):
+            found.add("cases")
+            found |= {"cases with 'and'" for cond in op.conds if isinstance(cond, And)}
+            found |= {"cases with 'or'" for cond in op.conds if isinstance(cond, Or)}
+    return found
+
+
+def _directions(part: Sequence[SdgOp]) -> set[str]:
+    """How the values of a recurrence read each other."""
+    members = set(part)
+    found: set[str] = set()
+    if sum(isinstance(op, sdg.MergeOp) for op in part) > 1:
+        found.add("recurrences of several values")
+    distances: set[tuple[str, int]] = set()
+    for op in part:
+        for access in op.accesses:
+            producer = access.value.owner
+            if not isinstance(producer, SdgOp) or producer not in members:
+                continue
+            moved = 0
+            for dim, entry in zip(producer.domain.dims, access.index, strict=True):
+                distance = None if isinstance(entry, Slice) else Sym(dim) - entry
+                moved += distance != Const(0)
+                if isinstance(distance, Const) and distance.value:
+                    distances.add((dim, 1 if distance.value > 0 else -1))
+            if moved > 1:
+                found.add("recurrences over several dims")
+    found |= {"recurrences forwards" for _, sign in distances if sign > 0}
+    found |= {"recurrences backwards" for _, sign in distances if sign < 0}
+    if any((dim, -sign) in distances for dim, sign in distances):
+        found.add("recurrences both ways")
     return found

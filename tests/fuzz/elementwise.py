@@ -11,7 +11,7 @@ from tempo_ir.dialects.sdg import Access
 from tempo_ir.dialects.types import dtype, shape_of, tensor
 from tempo_ir.index.domain import Domain
 from tests.fuzz.builder import Builder, NotHere, matching
-from tests.fuzz.values import BOOLEANS, WILD, Numbers, Value, any_single, finest, union
+from tests.fuzz.values import BOOLEANS, ROUNDINGS, WILD, Numbers, Value, coarsest, finest, union
 
 Image = Callable[[Numbers], Numbers | None]
 """Bounds on the results of a unary op, or None where it does not take such operands."""
@@ -30,13 +30,13 @@ def _stepwise(n: Numbers) -> Numbers | None:
     """A function with jumps: of exact numbers only."""
     if n.grid is None:
         return None
-    return Numbers(math.floor(n.low), math.ceil(n.high), 0, n.single)
+    return Numbers(math.floor(n.low), math.ceil(n.high), 0, n.rounding)
 
 
 FLOATS: dict[type[sdg.UnaryOp], Image] = {
     sdg.NegOp: lambda n: n.within(-n.high, -n.low),
     sdg.AbsOp: lambda n: n.within(0, n.magnitude),
-    sdg.SignOp: lambda n: Numbers(-1, 1, 0, n.single) if n.grid is not None else None,
+    sdg.SignOp: lambda n: Numbers(-1, 1, 0, n.rounding) if n.grid is not None else None,
     sdg.FloorOp: _stepwise,
     sdg.CeilOp: _stepwise,
     sdg.RoundOp: _stepwise,
@@ -92,40 +92,40 @@ def _plain(access: Access) -> bool:
 
 
 def _sum(x: Numbers, y: Numbers) -> Numbers:
-    return Numbers(x.low + y.low, x.high + y.high, finest([x, y]), any_single([x, y]))
+    return Numbers(x.low + y.low, x.high + y.high, finest([x, y]), coarsest([x, y]))
 
 
 def _difference(x: Numbers, y: Numbers) -> Numbers:
-    return _sum(x, Numbers(-y.high, -y.low, y.grid, y.single))
+    return _sum(x, Numbers(-y.high, -y.low, y.grid, y.rounding))
 
 
 def _product(x: Numbers, y: Numbers) -> Numbers:
     corners = [a * c for a in (x.low, x.high) for c in (y.low, y.high)]
     grid = None if x.grid is None or y.grid is None else x.grid + y.grid
-    return Numbers(min(corners), max(corners), grid, any_single([x, y]))
+    return Numbers(min(corners), max(corners), grid, coarsest([x, y]))
 
 
 def _quotient(x: Numbers, y: Numbers) -> Numbers | None:
     if y.low < 0.2 and y.high > -0.2:
         return None
     most = 5 * x.magnitude
-    return Numbers(-most, most, None, any_single([x, y]))
+    return Numbers(-most, most, None, coarsest([x, y]))
 
 
 def _least(x: Numbers, y: Numbers) -> Numbers:
     both = union([x, y])
-    return Numbers(both.low, min(x.high, y.high), both.grid, both.single)
+    return Numbers(both.low, min(x.high, y.high), both.grid, both.rounding)
 
 
 def _greatest(x: Numbers, y: Numbers) -> Numbers:
     both = union([x, y])
-    return Numbers(max(x.low, y.low), both.high, both.grid, both.single)
+    return Numbers(max(x.low, y.low), both.high, both.grid, both.rounding)
 
 
 def _power(x: Numbers, y: Numbers) -> Numbers | None:
     if x.low < 0.2 or x.high > 4 or y.magnitude > 3:
         return None
-    return Numbers(0, 130, None, any_single([x, y]))
+    return Numbers(0, 130, None, coarsest([x, y]))
 
 
 ARITHMETIC: dict[type[sdg.BinaryOp], Callable[[Numbers, Numbers], Numbers | None]] = {
@@ -164,10 +164,10 @@ def divided(b: Builder) -> Value:
     number = b.random.choice([2, 3, 4, 5]) if op is sdg.PowOp else b.random.choice([2, 3, 4, 5, -2, -3])
     scalar = tensor(access.tensor.element_type)
     by = b.constant(number, scalar)
-    numbers = Numbers(min(0, number), max(0, number), value.numbers.grid, value.numbers.single)
+    numbers = Numbers(min(0, number), max(0, number), value.numbers.grid, value.numbers.rounding)
     if op is sdg.FloordivOp:
         most = value.numbers.magnitude if value.is_float else WILD.high
-        numbers = Numbers(-most - 1, most + 1, 0, value.numbers.single)
+        numbers = Numbers(-most - 1, most + 1, 0, value.numbers.rounding)
     elif op is sdg.PowOp:
         numbers = WILD
     return b.add(op(access, b.at(by), domain=b.domain(access)), numbers)
@@ -200,11 +200,11 @@ def cast(b: Builder) -> Value:
     """Another element type; to integers and booleans from exact floats only, since rounding would jump."""
     value = b.pick(lambda v: True)
     access = b.read(value)
-    targets = [name for name in ("f32", "f64", "i64", "i32", "bool") if name != value.dtype]
+    targets = [name for name in (*ROUNDINGS, "i64", "i32", "bool") if name != value.dtype]
     if value.is_float and not value.is_exact:
-        targets = [name for name in ("f32", "f64") if name != value.dtype]
+        targets = [name for name in ROUNDINGS if name != value.dtype]
     elif not value.is_float and value.numbers.magnitude > 2**15:
-        targets = [name for name in targets if not name.startswith("f")]
+        targets = [name for name in targets if name not in ROUNDINGS]
     target = b.random.choice(targets)
     numbers = value.numbers
     if target == "bool":

@@ -15,9 +15,9 @@ from tempo_ir.dialects.sdg.preconditions import settle
 from tempo_ir.dialects.types import dtype, tensor
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import Compare, Cond, Const, Entry, Expr, IndexExpressionError, Sym, conj, free_symbols
-from tests.fuzz import elementwise, recurrences, tensors
+from tests.fuzz import effects, elementwise, recurrences, tensors
 from tests.fuzz.builder import Builder, NotHere
-from tests.fuzz.values import WILD, Numbers, Value, any_single
+from tests.fuzz.values import WILD, Numbers, Value, coarsest
 
 Step = Callable[[Builder], Value]
 STEPS: tuple[tuple[int, Step], ...] = (
@@ -44,7 +44,10 @@ STEPS: tuple[tuple[int, Step], ...] = (
     (2, tensors.scattered),
     (1, tensors.one_hot),
     (6, recurrences.merged),
-    (8, recurrences.recurrence),
+    (12, recurrences.recurrence),
+    (6, recurrences.mutual),
+    (2, effects.hosted),
+    (2, effects.state),
 )
 MOST_ATTEMPTS = 200
 
@@ -122,7 +125,7 @@ def sources(b: Builder) -> None:
     """Inputs over some dims, a parameter or two, an index, random numbers."""
     width = b.random.choice([1, 2, 3, 3, 5])
     shapes: list[list[int | Expr]] = [[], [], [width], [width], [width, width], [b.extent()], [2, width]]
-    main = b.random.choice(["f32", "f32", "f64"])
+    main = b.random.choice(["f32", "f32", "f32", "f64", "f64", "bf16", "f16"])
     for number in range(b.random.randint(2, 4)):
         name = b.random.choice([main, main, main, "i64", "bool", "f32"])
         shape = b.random.choice(shapes)
@@ -145,7 +148,7 @@ def sources(b: Builder) -> None:
         kind = b.random.choice(["uniform", "uniform", "normal", "bits"])
         drawn = tensor(dtype("i64" if kind == "bits" else main), b.random.choice([[], [width], [3]]))
         op = sdg.RandomOp(kind, b.random.randint(0, 99), drawn, domain=Domain(b.some_dims()))
-        grid = None if kind == "normal" or main == "f64" else 20
+        grid = None if kind == "normal" or main != "f32" else 20
         b.add(op, WILD if kind == "bits" else Numbers(-7, 7, None) if kind == "normal" else Numbers(0, 1, grid))
 
 
@@ -184,8 +187,7 @@ def differentiated(b: Builder, floats: list[Value]) -> list[Value]:
     made: list[Value] = []
     for value in [v for v in b.values if isinstance(v.ssa.owner, sdg.SourceOp) and v.is_float]:
         op = sdg.GradOp(loss.ssa, value.ssa, allow_unused=True)
-        single = any(v.dtype == "f32" for v in b.values)
-        made.append(b.place(op, Numbers(-(10.0**4), 10.0**4, None, single)))
+        made.append(b.place(op, Numbers(-(10.0**4), 10.0**4, None, coarsest([v.numbers for v in b.values]))))
     return made
 
 
@@ -194,17 +196,17 @@ def scalar_loss(b: Builder, value: Value) -> Value:
     if not value.shape:
         return value
     op = sdg.SumOp(b.at(value), list(range(len(value.shape))), domain=Domain(value.dims))
-    return b.place(op, Numbers(-(10.0**3), 10.0**3, None, value.numbers.single))
+    return b.place(op, Numbers(-(10.0**3), 10.0**3, None, value.numbers.rounding))
 
 
 def output(b: Builder, value: Value, number: int) -> None:
-    """An output named by how it may differ: `exact0`, `single1` (f32 rounding), `double2`."""
+    """An output named by how it may differ: `exact0`, `half1` (rounding of f16 and bf16), `single2`, `double3`."""
     access, numbers = b.flat(b.at(value), value.numbers)
     access, domain = _output_read(b, Value(access.value, numbers))
     # what is read may be a merge that guards the read
     numbers = next((v.numbers for v in b.values if v.ssa is access.value), numbers)
     flat = Value(access.value, numbers)
-    kind = "exact" if flat.is_exact else "single" if any_single([numbers]) or flat.dtype == "f32" else "double"
+    kind = "exact" if flat.is_exact else numbers.rounding.name.lower()
     b.block.add_op(sdg.OutputOp(f"{kind}{number}", access, domain=domain))
 
 

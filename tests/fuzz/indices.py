@@ -72,8 +72,8 @@ HERE: dict[str, Callable[[Place], Read]] = {
     "shift back": lambda p: p.between(p.here - p.amount()),
     "shift forward": lambda p: p.between(p.here + p.amount()),
     "reversed": lambda p: Read(p.bound - 1 - p.here),
-    "modular": lambda p: Read(p.here % (1 + p.amount())),
-    "floordiv": lambda p: Read(p.here // (1 + p.amount())),
+    "modular": lambda p: Read((p.here + p.random.choice([0, 0, 1, 2])) % (1 + p.amount())),
+    "floordiv": lambda p: p.between((p.here + p.random.choice([0, 0, 1, -1])) // (1 + p.amount())),
     "scaled": lambda p: p.between(p.here * 2 + p.random.randint(0, 1)),
     "clamped below": lambda p: Read(maximum(p.here - p.amount(), 0)),
     "clamped above": lambda p: Read(minimum(p.here + p.amount(), p.bound - 1)),
@@ -86,6 +86,7 @@ HERE: dict[str, Callable[[Place], Read]] = {
     "block": _block,
     "stepped": _stepped,
     "whole": lambda p: _slice(0, p.bound),
+    "empty": lambda p: _slice(*[p.random.choice([p.here, p.bound])] * 2),
     "reversed prefix": lambda p: _slice(0, p.bound - p.here),
 }
 """Where the consumer varies over the dim too."""

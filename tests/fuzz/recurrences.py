@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg import Access
-from tempo_ir.dialects.types import Tensor, dtype, tensor
+from tempo_ir.dialects.types import Tensor, dtype, dtype_name, tensor
 from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import (
     TRUE,
     Cond,
     Entry,
-    Expr,
     Slice,
     Sym,
-    compare,
     conj,
     disj,
-    maximum,
-    minimum,
     negate,
 )
 from tests.fuzz import indices
 from tests.fuzz.builder import Builder, NotHere
-from tests.fuzz.values import BOOLEANS, WILD, Numbers, Value, union
+from tests.fuzz.steps import Step, steps
+from tests.fuzz.values import BOOLEANS, ROUNDINGS, WILD, Numbers, Value, union
 
 
 def random_condition(b: Builder, dims: tuple[str, ...]) -> Cond:
@@ -55,63 +49,6 @@ def merged(b: Builder) -> Value:
     return b.add(sdg.MergeOp(*cases, domain=Domain(dims)), union([v.numbers for v in chosen]))
 
 
-@dataclass(frozen=True)
-class Step:
-    """How a recurrence reads itself: the condition under which it does, and the index; else it reads a first value."""
-
-    inside: Cond
-    index: tuple[Entry, ...]
-
-
-def forwards(b: Builder, dims: tuple[str, ...], dim: str) -> Step:
-    distance = b.random.choice([1, 1, 1, 2])
-    return _step(dims, dim, compare(">=", Sym(dim), distance), Sym(dim) - distance)
-
-
-def backwards(b: Builder, dims: tuple[str, ...], dim: str) -> Step:
-    distance = b.random.choice([1, 1, 2])
-    bound = b.space.bound(dim)
-    return _step(dims, dim, compare("<", Sym(dim) + distance, bound), Sym(dim) + distance)
-
-
-def halving(b: Builder, dims: tuple[str, ...], dim: str) -> Step:
-    return _step(dims, dim, compare(">=", Sym(dim), 1), Sym(dim) // 2)
-
-
-def carried(b: Builder, dims: tuple[str, ...], dim: str) -> Step:
-    """Along the dim; at its start from the end of the step of an outer dim before."""
-    outer = [name for name in dims if b.space.names.index(name) < b.space.names.index(dim)]
-    if not outer:
-        raise NotHere
-    last = b.space.bound(dim) - 1
-    name = b.random.choice(outer)
-    entries: list[Entry] = [Sym(d) - 1 if d == name else last if d == dim else Sym(d) for d in dims]
-    return Step(conj(compare("=", Sym(dim), 0), compare(">=", Sym(name), 1)), tuple(entries))
-
-
-def windowed(b: Builder, dims: tuple[str, ...], dim: str) -> Step:
-    here = Sym(dim)
-    if b.chance(0.3):
-        bound = b.space.bound(dim)
-        return _step(dims, dim, TRUE, Slice(here + 1, b.random.choice([bound, minimum(here + 3, bound)])))
-    start: Expr = b.random.choice([maximum(0, here - 3), maximum(0, here - 1), here * 0])
-    return _step(dims, dim, TRUE, Slice(start, here))
-
-
-def _step(dims: tuple[str, ...], dim: str, inside: Cond, entry: Entry) -> Step:
-    return Step(inside, tuple(entry if name == dim else Sym(name) for name in dims))
-
-
-KINDS: tuple[Callable[[Builder, tuple[str, ...], str], Step], ...] = (
-    forwards,
-    forwards,
-    backwards,
-    halving,
-    windowed,
-    carried,
-)
-
-
 def recurrence(b: Builder) -> Value:
     """A value that reads itself at other points, through one or two reads, and mixes in another value.
 
@@ -121,33 +58,56 @@ def recurrence(b: Builder) -> Value:
     dims = b.space.order(set(value.dims) | set(b.some_dims()))
     if not dims:
         raise NotHere
-    dim = b.random.choice(dims)
-    steps = [b.random.choice(KINDS)(b, dims, dim)]
-    if steps[0].inside != TRUE and b.chance(0.4):
-        second = forwards(b, dims, b.random.choice(dims)) if b.chance(0.5) else carried(b, dims, dim)
-        if second.inside != TRUE:
-            steps.append(second)
-    return _closed(b, value, dims, steps)
+    return _closed(b, value, dims, steps(b, dims))
 
 
-def _closed(b: Builder, value: Value, dims: tuple[str, ...], steps: list[Step]) -> Value:
+def mutual(b: Builder) -> Value:
+    """Two or three values over one domain, each of which reads the next one, the last the first.
+
+    `f = tanh(mix(merge {t > 0 : g[t - 1], true : a}, x)); g = tanh(mix(f, y))`
+    """
+    first = b.pick(lambda v: not v.is_ragged and len(v.shape) <= 2)
+    alike = [v for v in b.values if v.type == first.type]
+    values = [first, *(b.random.choice(alike) for _ in range(b.random.choice([1, 1, 2])))]
+    dims = b.space.order({dim for value in values for dim in value.dims} | set(b.some_dims()))
+    if not dims:
+        raise NotHere
+    reads = [[step for step in steps(b, dims) if step.is_of_points] if b.chance(0.7) else [] for _ in values]
+    if not any(reads):
+        raise NotHere
+    domain, now = Domain(dims), tuple(map(Sym, dims))
+    firsts = [_first_value(b, value) for value in values]
+    pasts = [b.place(sdg.MergeOp((TRUE, b.at(value)), domain=domain), value.numbers) for value in firsts]
+    made = [_mixed(b, past, value, domain) for past, value in zip(pasts, values, strict=True)]
+    for number, (past, other) in enumerate(zip(pasts, [*made[1:], made[0]], strict=True)):
+        found = [(step.inside, Access(other.ssa, step.index)) for step in reads[number]]
+        last = b.at(firsts[number]) if found and found[-1][0] != TRUE else Access(other.ssa, now)
+        _merge_of(past).set_cases([*found, (TRUE, last)] if not found or found[-1][0] != TRUE else found)
+    return made[-1]
+
+
+def _merge_of(value: Value) -> sdg.MergeOp:
+    assert isinstance(value.ssa.owner, sdg.MergeOp)
+    return value.ssa.owner
+
+
+def _closed(b: Builder, value: Value, dims: tuple[str, ...], reads: list[Step]) -> Value:
     domain = Domain(dims)
     type_ = value.type
     first = _first_value(b, value)
     placeholder = b.place(sdg.MergeOp((TRUE, b.at(first)), domain=domain), first.numbers)
-    holder = placeholder.ssa.owner
-    assert isinstance(holder, sdg.MergeOp)
-    is_range = any(isinstance(entry, Slice) for step in steps for entry in step.index)
-    past, reader = (_folded(b, holder, type_, domain, steps[0].index)) if is_range else (placeholder, None)
+    holder = _merge_of(placeholder)
+    is_range = any(isinstance(entry, Slice) for step in reads for entry in step.index)
+    past, reader = (_folded(b, holder, type_, domain, reads[0].index)) if is_range else (placeholder, None)
     made = _mixed(b, past, value, domain)
-    itself = Access(made.ssa, steps[0].index)
+    itself = Access(made.ssa, reads[0].index)
     if reader is not None:
-        reader.with_access(0, made.ssa, steps[0].index)
-        if isinstance(holder, sdg.MergeOp) and not holder.results[0].uses:
+        reader.with_access(0, made.ssa, reads[0].index)
+        if not holder.results[0].uses:
             holder.detach()
             holder.erase()
         return made
-    cases: list[tuple[Cond, Access]] = [(step.inside, Access(itself.value, step.index)) for step in steps]
+    cases: list[tuple[Cond, Access]] = [(step.inside, Access(itself.value, step.index)) for step in reads]
     holder.set_cases([*cases, (TRUE, b.at(first))])
     return made
 
@@ -162,14 +122,13 @@ def _folded(
     b: Builder, holder: sdg.MergeOp, type_: Tensor, domain: Domain, index: tuple[Entry, ...]
 ) -> tuple[Value, sdg.ReduceOp]:
     """The reduction of a range of the value itself, over its holder until the value exists."""
-    is_float = type_.element_type in (dtype("f32"), dtype("f64"))
+    rounding = ROUNDINGS.get(dtype_name(type_.element_type))
     access = Access(holder.result, index)
     if type_.element_type == dtype("bool"):
         op = sdg.MaxOp(access, [0], domain=domain)
     else:
         op = sdg.SumOp(access, [0], domain=domain)
-    single = type_.element_type == dtype("f32")
-    return b.place(op, Numbers(-8, 8, None, single) if is_float else WILD), op
+    return b.place(op, WILD if rounding is None else Numbers(-8, 8, None, rounding)), op
 
 
 def _mixed(b: Builder, past: Value, value: Value, domain: Domain) -> Value:
@@ -182,11 +141,11 @@ def _mixed(b: Builder, past: Value, value: Value, domain: Domain) -> Value:
     if not value.is_float:
         op = b.random.choice([sdg.AddOp, sdg.MulOp, sdg.MaximumOp, sdg.XorOp, sdg.SubOp])(left, right, domain=domain)
         return b.add(op, WILD)
-    rough = Numbers(-1, 1, None, value.dtype == "f32" or value.numbers.single)
+    rough = Numbers(-1, 1, None, value.numbers.rounding)
     if b.chance(0.25):
         # exact: a running extreme
         op = b.random.choice([sdg.MaximumOp, sdg.MinimumOp])(left, right, domain=domain)
-        return b.add(op, Numbers(-40, 40, None if past.numbers.grid is None else value.numbers.grid, rough.single))
+        return b.add(op, Numbers(-40, 40, None if past.numbers.grid is None else value.numbers.grid, rough.rounding))
     half = b.constant(b.random.choice([0.5, -0.5, 0.25]), tensor(element))
     scaled = b.place(sdg.MulOp(left, b.at(half), domain=domain), rough)
     weights = [v for v in b.values if not v.dims and v.shape == (*value.shape, *value.shape) and v.dtype == value.dtype]

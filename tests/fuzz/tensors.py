@@ -11,7 +11,7 @@ from tempo_ir.dialects.types import dtype, shape_of
 from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import Const, Entry, Expr, Slice, Sym
 from tests.fuzz.builder import Builder, NotHere, scaled
-from tests.fuzz.values import WILD, Numbers, Value, any_single, length
+from tests.fuzz.values import WILD, Numbers, Value, coarsest, length
 
 
 def _with_axes(v: Value) -> bool:
@@ -110,7 +110,7 @@ def _products(numbers: list[Numbers], factor: float) -> Numbers:
     for n in numbers:
         most *= n.magnitude
         grid = None if grid is None or n.grid is None else grid + n.grid
-    return Numbers(-most, most, grid, any_single(numbers))
+    return Numbers(-most, most, grid, coarsest(numbers))
 
 
 # ---- moves: exact, whatever the numbers ----
@@ -181,7 +181,7 @@ def padded(b: Builder) -> Value:
     typed = float(number) if value.is_float else bool(number) if value.dtype == "bool" else number
     op = sdg.PadOp(access, low, high, typed, domain=b.domain(access, also=used))
     n = value.numbers
-    return b.add(op, Numbers(min(n.low, number), max(n.high, number), n.grid, n.single))
+    return b.add(op, Numbers(min(n.low, number), max(n.high, number), n.grid, n.rounding))
 
 
 def joined(b: Builder) -> Value:
@@ -198,7 +198,7 @@ def joined(b: Builder) -> Value:
     both = (first.numbers, other.numbers)
     grids = [n.grid for n in both if n.grid is not None]
     grid = max(grids) if len(grids) == 2 else None
-    return b.add(op, Numbers(min(n.low for n in both), max(n.high for n in both), grid, any_single(list(both))))
+    return b.add(op, Numbers(min(n.low for n in both), max(n.high for n in both), grid, coarsest(list(both))))
 
 
 def turned(b: Builder) -> Value:
@@ -277,5 +277,5 @@ def one_hot(b: Builder) -> Value:
     """A 1 at the id."""
     value = b.pick(lambda v: v.dtype == "i64" and len(v.shape) < 2)
     access = b.read(value)
-    element = dtype(b.random.choice(["f32", "f64", "i64", "bool"]))
+    element = dtype(b.random.choice(["f32", "f64", "bf16", "i64", "bool"]))
     return b.add(sdg.OneHotOp(access, b.extent(), element, domain=b.domain(access)), Numbers(0, 1))

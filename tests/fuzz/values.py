@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from types import MappingProxyType
 
 from xdsl.ir import SSAValue
 
@@ -14,10 +16,24 @@ from tempo_ir.index.expr import Expr, free_symbols
 
 LARGEST = 40.0
 """Floats beyond it are squashed before they go on, so that rounding stays small and nothing overflows."""
-EXACT_BITS = 20
-"""Of the 24 bits of an f32: with no more, sums and products are exact in any order."""
+EXACT_BITS: Mapping[str, int] = MappingProxyType({"f64": 20, "f32": 20, "f16": 9, "bf16": 6})
+"""Of the 24 bits of an f32 (11 of an f16, 8 of a bf16): with no more, sums and products are exact in any order."""
 ASSUMED_EXTENT = 8
 """How long an axis of dynamic extent is taken to be, in bounds on magnitudes."""
+
+
+class Rounding(IntEnum):
+    """The coarsest rounding that took part in a value."""
+
+    DOUBLE = 0
+    SINGLE = 1
+    HALF = 2
+
+
+ROUNDINGS: Mapping[str, Rounding] = MappingProxyType(
+    {"f64": Rounding.DOUBLE, "f32": Rounding.SINGLE, "f16": Rounding.HALF, "bf16": Rounding.HALF}
+)
+"""That of an op on floats of each type."""
 
 
 @dataclass(frozen=True)
@@ -25,36 +41,36 @@ class Numbers:
     """Bounds on every element, and how it was computed.
 
     `grid` is the number of fractional bits of values that are exact whatever the order of operations; None where
-    rounding may differ. `single` says that f32 rounding took part.
+    rounding may differ.
     """
 
     low: float
     high: float
     grid: int | None = 0
-    single: bool = False
+    rounding: Rounding = Rounding.DOUBLE
 
     @property
     def magnitude(self) -> float:
         return max(abs(self.low), abs(self.high))
 
-    def settled(self) -> Numbers:
-        """These numbers, not called exact where the bits of an f32 may not hold them."""
-        if self.grid is None or math.log2(max(self.magnitude, 1.0)) + self.grid <= EXACT_BITS:
+    def settled(self, dtype: str) -> Numbers:
+        """These numbers as floats of a type: not called exact where its bits may not hold them."""
+        if self.grid is not None and math.log2(max(self.magnitude, 1.0)) + self.grid <= EXACT_BITS[dtype]:
             return self
-        return Numbers(self.low, self.high, None, self.single)
+        return Numbers(self.low, self.high, None, max(self.rounding, ROUNDINGS[dtype]))
 
     def rounded(self, low: float, high: float) -> Numbers:
         """Other bounds, after a step that rounds."""
-        return Numbers(low, high, None, self.single)
+        return Numbers(low, high, None, self.rounding)
 
     def within(self, low: float, high: float) -> Numbers:
         """Other bounds, after a step that is exact on these numbers."""
-        return Numbers(low, high, self.grid, self.single)
+        return Numbers(low, high, self.grid, self.rounding)
 
 
 def union(numbers: Sequence[Numbers]) -> Numbers:
     """One of these."""
-    return Numbers(min(n.low for n in numbers), max(n.high for n in numbers), finest(numbers), any_single(numbers))
+    return Numbers(min(n.low for n in numbers), max(n.high for n in numbers), finest(numbers), coarsest(numbers))
 
 
 def finest(numbers: Sequence[Numbers]) -> int | None:
@@ -63,8 +79,8 @@ def finest(numbers: Sequence[Numbers]) -> int | None:
     return max(grids) if len(grids) == len(numbers) else None
 
 
-def any_single(numbers: Sequence[Numbers]) -> bool:
-    return any(n.single for n in numbers)
+def coarsest(numbers: Sequence[Numbers]) -> Rounding:
+    return max(n.rounding for n in numbers)
 
 
 @dataclass(frozen=True)
@@ -92,7 +108,7 @@ class Value:
 
     @property
     def is_float(self) -> bool:
-        return self.dtype in ("f32", "f64")
+        return self.dtype in ROUNDINGS
 
     @property
     def is_exact(self) -> bool:

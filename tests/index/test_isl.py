@@ -130,6 +130,7 @@ READS = [
     "2 * t",
     "0:T",
     "t - t mod 4:t + 1",
+    "min(t, T - 1 - t):max(t, T - 1 - t) + 1",
 ]
 
 

@@ -196,6 +196,12 @@ CORNERS: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[float]]] =
     "abs at 0": (tp.abs, torch.abs, [0, -1, 1, -0.0]),
     "sign": (lambda x: tp.sign(x) * x, lambda x: torch.sign(x) * x, [0, -2, 3, 1]),
     "clip on its ends": (lambda x: tp.clip(x, -1, 1), lambda x: torch.clamp(x, -1, 1), [-1, 1, 2, 0]),
+    "clip of nan": (lambda x: tp.clip(x, -1, 1), lambda x: torch.clamp(x, -1, 1), [5, np.nan, 0.5, -1]),
+    "clip of nan by tensors": (
+        lambda x: tp.clip(x[:2], x[2], x[3]),
+        lambda x: torch.clamp(x[:2], x[2], x[3]),
+        [5, np.nan, 0.5, 2],
+    ),
     "clip of infinity": (lambda x: tp.clip(x, -1, 1), lambda x: torch.clamp(x, -1, 1), [5, np.inf, -np.inf, 0]),
     "where of a root": (
         lambda x: tp.where(x > 0, tp.sqrt(x), 0.0),

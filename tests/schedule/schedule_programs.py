@@ -207,6 +207,54 @@ sdg.program @turning dims(t: T + T) where T >= 1 {
 }
 """
 
+BY_PARITY = """
+sdg.program @parity dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<f32>
+  %s = sdg.merge {t mod 2 = 1 : %h[t - 1], t mod 2 = 0 and t + 2 < T : %h[t + 2], true : %x[t]} in (t)
+      : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  %h = sdg.tanh %s[t] in (t) : (tensor<f32>) -> tensor<f32>
+  sdg.output "h" %h[t] in (t) : tensor<f32>
+}
+"""
+
+MIRRORED = """
+sdg.program @mirrored dims(i: I, t: T) {
+  %x = sdg.input "x" in (i, t) : tensor<f32>
+  %s = sdg.merge {t > T - 1 - t : %h[i, T - 1 - t], i > 0 : %h[i - 1, T - 1], true : %x[i, t]} in (i, t)
+      : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  %h = sdg.tanh %s[i, t] in (i, t) : (tensor<f32>) -> tensor<f32>
+  sdg.output "h" %h[i, t] in (i, t) : tensor<f32>
+}
+"""
+
+OPPOSITE = """
+sdg.program @opposite dims(i: I, t: T) {
+  %x = sdg.input "x" in (i, t) : tensor<f32>
+  %before = sdg.merge {t > 0 : %f[i, t - 1], i > 0 : %g[i - 1, 0], true : %x[i, t]} in (i, t)
+      : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  %f = sdg.tanh %before[i, t] in (i, t) : (tensor<f32>) -> tensor<f32>
+  %after = sdg.merge {t + 1 < T : %g[i, t + 1], true : %f[i, T - 1 - t]} in (i, t)
+      : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %g = sdg.sin %after[i, t] in (i, t) : (tensor<f32>) -> tensor<f32>
+  sdg.output "g" %g[i, t] in (i, t) : tensor<f32>
+}
+"""
+
+BOTH_WAYS_AND_SKEWED = """
+sdg.program @both dims(i: I, t: T) {
+  %x = sdg.input "x" in (i, t) : tensor<f32>
+  %a = sdg.merge {i > 0 and t + 1 < T : %s[i - 1, t + 1], true : %x[i, t]} in (i, t)
+      : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %b = sdg.merge {i + 1 < I and t > 1 : %s[i + 1, t - 2], true : %x[i, t]} in (i, t)
+      : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %s = sdg.add %a[i, t], %b[i, t] in (i, t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %h = sdg.merge {t < T floordiv 2 and t > 0 : %k[i, t - 1], t >= T floordiv 2 and t + 1 < T : %k[i, t + 1],
+                  true : %s[i, t]} in (i, t) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  %k = sdg.tanh %h[i, t] in (i, t) : (tensor<f32>) -> tensor<f32>
+  sdg.output "k" %k[i, t] in (i, t) : tensor<f32>
+}
+"""
+
 CYCLE_SAME_STEP = """
 sdg.program @cycle dims(t: T) {
   %a = sdg.input "a" in (t) : tensor<f32>
@@ -236,6 +284,15 @@ sdg.program @cycle dims(t: T) {
 }
 """
 
+LATE_CYCLE = """
+sdg.program @cycle dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<f32>
+  %a = sdg.exp %b[t floordiv 2] in (t) : (tensor<f32>) -> tensor<f32>
+  %b = sdg.merge {t + 30 < T : %a[t + 30], true : %x[t]} in (t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  sdg.output "b" %b[t] in (t) : tensor<f32>
+}
+"""
+
 SCHEDULABLE = {
     "rnn": RNN,
     "attention": attention("0", "t + 1"),
@@ -247,8 +304,17 @@ SCHEDULABLE = {
     "two_returns": TWO_RETURNS,
     "diffusion": DIFFUSION,
     "triangle": TRIANGLE,
+    "turning": TURNING,
+    "by_parity": BY_PARITY,
+    "mirrored": MIRRORED,
+    "opposite": OPPOSITE,
 }
 
-NEEDS_ISL = {"skewed": SKEWED}
+NEEDS_ISL = {"skewed": SKEWED, "both_ways_and_skewed": BOTH_WAYS_AND_SKEWED}
 
-IMPOSSIBLE = {"same_step": CYCLE_SAME_STEP, "both_ways": CYCLE_BOTH_WAYS, "through_sum": CYCLE_THROUGH_SUM}
+IMPOSSIBLE = {
+    "same_step": CYCLE_SAME_STEP,
+    "both_ways": CYCLE_BOTH_WAYS,
+    "through_sum": CYCLE_THROUGH_SUM,
+    "late": LATE_CYCLE,
+}

@@ -84,13 +84,15 @@ def accepted(seeds: range) -> list[int]:
 
 
 def check(seeds: range) -> tuple[int, int]:
-    """Schedule and compare the programs of the seeds; how many there were, and how many have no order of loops."""
+    """Schedule and compare the programs of the seeds; how many there were, and how many turn out to have a cycle."""
     found, refused = accepted(seeds), 0
     for seed in found:
         program = parse(random_program(seed))
         try:
             scheduled = schedule_program(program)
-        except ScheduleError:
+        except ScheduleError as error:
+            if "needs itself" not in str(error):
+                raise
             refused += 1
             continue
         scheduled.verify()

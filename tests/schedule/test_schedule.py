@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from schedule_programs import IMPOSSIBLE, NEEDS_ISL, SCHEDULABLE, TURNING
+from schedule_programs import IMPOSSIBLE, NEEDS_ISL, SCHEDULABLE
 from schedule_support import admitted_bounds, arguments, parse
 from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects import loop, sdg
+from tempo_ir.lowering.schedule.diagnosis import no_order
 from tempo_ir.lowering.schedule.driver import schedule_program
+from tempo_ir.lowering.schedule.named_dims import UnorderedError
+from tempo_ir.lowering.schedule.statements import Statements
 from tempo_ir.reference.loop import run_loop
 from tempo_ir.reference.sdg import run
 
@@ -87,9 +90,23 @@ def test_impossible_programs_show_their_cycle(name: str) -> None:
     assert isinstance(error.value.op, sdg.SdgOp)
 
 
+def test_a_late_cycle_is_shown_at_the_size_where_it_closes() -> None:
+    with pytest.raises(PassFailedException, match=r"%b .* at t = 29 needs %a .* at t = 59 needs %b .* \(T = 60\)"):
+        schedule_program(parse(IMPOSSIBLE["late"]))
+
+
+def test_loops_up_to_a_point_and_down_to_it() -> None:
+    assert outline(schedule_program(parse(SCHEDULABLE["turning"]))) == ["t up", "  s", "  h", "t down", "  s", "  h"]
+
+
 def test_what_no_loop_orders_is_refused_by_name() -> None:
-    with pytest.raises(PassFailedException, match=r"no loops found that order sdg.merge %s .*no value needs itself"):
-        schedule_program(parse(TURNING))
+    statements = Statements.of(parse(SCHEDULABLE["turning"]))
+    error = no_order(statements, UnorderedError([0, 1], ()))
+    assert "no loops found that order sdg.merge %s" in str(error)
+    assert "though no value needs itself" in str(error)
+    assert error.__notes__ == [
+        "define the value as several, each with one direction of time, so that each has a loop of its own"
+    ]
 
 
 HOST = """

@@ -9,13 +9,15 @@ import pytest
 from xdsl.dialects.builtin import ArrayAttr, f32
 from xdsl.ir import Block, Operation, Region
 
-from tempo_ir.dialects import loop
+from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.sdg.attributes import CondAttr, IndexAttr
 from tempo_ir.dialects.types import tensor
 from tempo_ir.index import Expr, Slice, cond, expr, index
 from tempo_ir.lowering.schedule.driver import schedule_program
 from tempo_ir.lowering.storage import driver
 from tempo_ir.lowering.storage.check import Claim, IllegalStorageError, Memory, check_storage
+from tempo_ir.lowering.storage.plan import Planner
+from tests.formation.test_check import CALLS
 from tests.schedule.schedule_programs import SCHEDULABLE
 from tests.schedule.schedule_support import parse
 
@@ -41,6 +43,16 @@ sdg.program @rnn dims(i: I, t: T) {
   %g = sdg.mul %h[i, t], %h[i, T - 1] in (i, t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
   %y = sdg.sum %g[i, 0:T] axes [0] in (i) : (tensor<3xf32>) -> tensor<3xf32>
   sdg.output "y" %y[i] in (i) : tensor<3xf32>
+}
+"""
+
+LEFT_OUT = """
+sdg.program @left_out dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %h = sdg.tanh %x[t] in (t) : (tensor<4xf32>) -> tensor<4xf32>
+  %y = sdg.sum %h[0:T] axes [0] : (tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "y" %y : tensor<4xf32>
+  sdg.output "h" %h[t] in (t: 2 to T) : tensor<4xf32>
 }
 """
 
@@ -148,6 +160,12 @@ def inner_buffer(program: loop.ProgramOp) -> None:
     body.insert_op_before(op, body.first_op)
 
 
+def calls_swapped(program: loop.ProgramOp) -> None:
+    first, second = of_type(program, loop.HostOp)
+    second.detach()
+    first.parent.insert_op_before(second, first)
+
+
 FAULTS: list[tuple[str, str, Callable[[loop.ProgramOp], None], str]] = [
     ("fewer_slots", WINDOW, fewer_slots, "overwritten while it is still read"),
     ("one_slot", WINDOW, one_slot, "overwritten while it is still read"),
@@ -160,6 +178,7 @@ FAULTS: list[tuple[str, str, Callable[[loop.ProgramOp], None], str]] = [
     ("start_in_the_loop", STATE, start_in_the_loop, "written twice"),
     ("lose_an_operation", RNN, lose_an_operation, "a result is lost"),
     ("other_guard", RNN, other_guard, "runs at other points"),
+    ("calls_swapped", CALLS, calls_swapped, "host calls run in another order"),
     ("inner_buffer", RNN, inner_buffer, "in another iteration"),
 ]
 
@@ -195,6 +214,34 @@ def test_a_copy_that_is_no_copy(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _shifted(cell: Expr) -> Expr:
     return cell + 1 if cell == expr("t") else cell
+
+
+def test_rows_that_the_program_leaves_out_stay_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planner is told that a value may lie in an output that shows only some of its rows."""
+    monkeypatch.setattr(Planner, "_shows_no_more", lambda *_: True)
+    program = schedule_program(parse(LEFT_OUT))
+    with pytest.raises(IllegalStorageError, match=r"array is written that was left out: .* = 0 \(T = 1\)"):
+        driver.plan_storage(program)
+
+
+def test_a_row_that_is_read_and_never_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first value of a state is taken away from what was before and from what is now."""
+    program, claim = planned(RNN, monkeypatch)
+    start = next(op for op in of_type(program, loop.ComputeOp) if op in claim.starts)
+    _, replaced = claim.starts[start]
+    start.detach()
+    before = [instance for instance in claim.before if instance.op not in replaced]
+    with pytest.raises(IllegalStorageError, match=r"a row is read that is never written: .* = 0 .*T = 1"):
+        check_storage(program, replace(claim, before=before))
+
+
+def test_a_buffer_that_is_read_and_never_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, claim = planned(LEFT_OUT, monkeypatch)
+    writer = next(op for op in of_type(program, loop.ComputeOp) if of_type(op, sdg.TanhOp))
+    writer.detach()
+    before = [instance for instance in claim.before if instance.op is not writer]
+    with pytest.raises(IllegalStorageError, match="a row is read that is never written"):
+        check_storage(program, replace(claim, before=before))
 
 
 def test_slices_of_claims() -> None:

@@ -135,7 +135,7 @@ def test_a_difference_is_status_1_and_named():
     assert not different.equal
     assert different.text.splitlines() == [
         "check n: DIFFERENT, 1 of 3 values, first at [1]: 5, not 2",
-        "check x: DIFFERENT, largest difference nan among values up to 2",
+        "check x: DIFFERENT, 1 of 2 values, first at [1]: nan, not 2.0",
     ]
 
 

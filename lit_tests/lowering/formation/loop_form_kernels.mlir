@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p loop-form-kernels --split-input-file | filecheck %s
+// RUN: tempo-opt %s --check-each -p loop-form-kernels --split-input-file | filecheck %s
 
 // A chain of elementwise ops behind a contraction is one kernel; what only it uses has no buffer. Values needed later are
 // written too, if they have the shape of the rest.
@@ -35,62 +35,6 @@ loop.program @rnn dims(t: T) {
     loop.compute at (t = t) ins(%a = %h[t]) outs(%d[t]) {
       %r = sdg.neg %a : (tensor<2x4xf32>) -> tensor<2x4xf32>
       loop.yield %r : tensor<2x4xf32>
-    }
-  }
-}
-
-// -----
-
-// A contraction is not computed again for each element that reads it: the mean reads it from memory.
-
-// CHECK-LABEL: loop.program @mean_of_contraction
-// CHECK:         loop.compute {{.*}} outs(%p[t])
-// CHECK:         loop.compute {{.*}} outs(%m[t])
-loop.program @mean_of_contraction dims(t: T) {
-  %x = loop.input "x" : !loop.buffer<(t: full) 2x4xf32>
-  %w = loop.parameter "w" : !loop.buffer<4x4xf32>
-  %m = loop.output "m" : !loop.buffer<(t: full) f32>
-  %p = loop.alloc : !loop.buffer<(t: full) 2x4xf32>
-  loop.for t = 0 to T {
-    loop.compute at (t = t) ins(%a = %x[t], %b = %w) outs(%p[t]) {
-      %r = sdg.contract "bk,kn->bn" %a, %b : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
-      loop.yield %r : tensor<2x4xf32>
-    }
-    loop.compute at (t = t) ins(%a = %p[t]) outs(%m[t]) {
-      %r = sdg.mean %a axes [0, 1] : (tensor<2x4xf32>) -> tensor<f32>
-      loop.yield %r : tensor<f32>
-    }
-  }
-}
-
-// -----
-
-// The host call has to run between the two, and a row of another step is no value of this kernel.
-
-// CHECK-LABEL: loop.program @kept_apart
-// CHECK:         loop.compute {{.*}} outs(%a[t])
-// CHECK:         loop.host @env::@step
-// CHECK:         loop.compute {{.*}} outs(%c[t])
-// CHECK:         loop.compute {{.*}} outs(%d[t])
-loop.program @kept_apart dims(t: T) {
-  %x = loop.input "x" : !loop.buffer<(t: full) 4xf32>
-  %a = loop.alloc : !loop.buffer<(t: full) 4xf32>
-  %b = loop.alloc : !loop.buffer<(t: full) 4xf32>
-  %c = loop.output "c" : !loop.buffer<(t: full) 4xf32>
-  %d = loop.output "d" : !loop.buffer<(t: full) 4xf32>
-  loop.for t = 0 to T {
-    loop.compute at (t = t) ins(%0 = %x[t]) outs(%a[t]) {
-      %r = sdg.exp %0 : (tensor<4xf32>) -> tensor<4xf32>
-      loop.yield %r : tensor<4xf32>
-    }
-    loop.host @env::@step at (t = t) ins(%a[t]) outs(%b[t])
-    loop.compute at (t = t) ins(%0 = %a[t], %1 = %b[t]) outs(%c[t]) {
-      %r = sdg.add %0, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-      loop.yield %r : tensor<4xf32>
-    }
-    loop.compute at (t = t) ins(%0 = %c[0]) outs(%d[t]) {
-      %r = sdg.neg %0 : (tensor<4xf32>) -> tensor<4xf32>
-      loop.yield %r : tensor<4xf32>
     }
   }
 }

@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p sdg-schedule | filecheck %s
+// RUN: tempo-opt %s --check-each -p sdg-schedule | filecheck %s
 
 // A window of at most three steps; %next is computed only where a token is read from it.
 

@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p sdg-schedule | filecheck %s
+// RUN: tempo-opt %s --check-each -p sdg-schedule | filecheck %s
 
 // Constants and values of indices are computed by their readers; a slice of one, or one read elsewhere, has a leaf.
 

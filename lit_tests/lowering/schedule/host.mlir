@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p sdg-schedule | filecheck %s
+// RUN: tempo-opt %s --check-each -p sdg-schedule | filecheck %s
 
 // Calls of one object follow its tokens: a reset per i, then the steps of that i. Tokens leave no trace.
 

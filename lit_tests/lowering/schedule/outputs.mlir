@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p sdg-schedule | filecheck %s
+// RUN: tempo-opt %s --check-each -p sdg-schedule | filecheck %s
 
 // An output of a value at its own points is computed in place; an input, another point and a second output are copied.
 

@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p sdg-schedule | filecheck %s
+// RUN: tempo-opt %s --check-each -p sdg-schedule | filecheck %s
 
 // The forward loop runs up, the loop of the gradients down; what only the second needs (%u) is computed there.
 

@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p sdg-schedule,loop-form-kernels,loop-plan-storage | filecheck %s
+// RUN: tempo-opt %s --check-each -p sdg-schedule,loop-form-kernels,loop-plan-storage | filecheck %s
 
 // Back-propagation through time. States before and after a step are one buffer, whose first row is written before the
 // loop; it is kept for the loop down, which frees it row by row. The gradient of the state is read one step later only:

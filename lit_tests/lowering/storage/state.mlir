@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p sdg-schedule,loop-plan-storage --split-input-file | filecheck %s
+// RUN: tempo-opt %s --check-each -p sdg-schedule,loop-plan-storage --split-input-file | filecheck %s
 
 // A state is updated in the array of the caller: parameter, merge and update are no memory of their own.
 

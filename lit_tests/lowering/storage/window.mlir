@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p sdg-schedule,loop-plan-storage --split-input-file | filecheck %s
+// RUN: tempo-opt %s --check-each -p sdg-schedule,loop-plan-storage --split-input-file | filecheck %s
 
 // A window of w rows is a ring of exactly w slots; the row that the next step overwrites is freed.
 

@@ -14,8 +14,10 @@ from xdsl.universe import Universe
 from xdsl.utils.exceptions import PassFailedException
 from xdsl.utils.target import Target
 
-from tempo_ir.dialects.sdg import ConstantOp
+from tempo_ir.dialects.loop import ForOp
+from tempo_ir.dialects.sdg import ConstantOp, EntryAttr, OutputOp
 from tempo_ir.dialects.sdg.attributes import NumberAttr
+from tempo_ir.index import Slice, maximum
 from tempo_ir.passes.remarks import count, remark
 
 
@@ -88,6 +90,32 @@ class MiscompilePass(ModulePass):
 
 
 @dataclass(frozen=True)
+class StopEarlyPass(ModulePass):
+    """End every upward loop one step early: what no lowering may do, seen where there are two steps."""
+
+    name = "test-stop-early"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in op.walk():
+            if isinstance(inner, ForOp) and not inner.down:
+                loop_range = inner.range
+                inner.range_attr = EntryAttr(Slice(loop_range.start, maximum(loop_range.stop - 1, 1), loop_range.step))
+
+
+@dataclass(frozen=True)
+class ForgetPass(ModulePass):
+    """Erase every output."""
+
+    name = "test-forget"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for inner in list(op.walk()):
+            if isinstance(inner, OutputOp):
+                inner.detach()
+                inner.erase()
+
+
+@dataclass(frozen=True)
 class CountTarget(Target):
     """Print the number of ops."""
 
@@ -97,7 +125,7 @@ class CountTarget(Target):
         output.write(f"{sum(1 for _ in module.walk())} ops\n")
 
 
-PASSES = (ReportPass, FailPass, BreakPass, CrashPass, MiscompilePass)
+PASSES = (ReportPass, FailPass, BreakPass, CrashPass, MiscompilePass, StopEarlyPass, ForgetPass)
 MARKER = StringAttr("a module-level name that is none of the plug-in's business")
 
 UNIVERSE = Universe(

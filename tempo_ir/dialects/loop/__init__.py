@@ -57,6 +57,7 @@ from tempo_ir.dialects.loop.structure import (
     OutputOp,
     ParameterOp,
     ProgramOp,
+    call_most,
     call_start,
     enclosing_loops,
 )
@@ -90,6 +91,7 @@ __all__ = [
     "ProgramOp",
     "StorageAttr",
     "YieldOp",
+    "call_most",
     "call_start",
     "enclosing_loops",
 ]

@@ -32,7 +32,7 @@ from tempo_ir.dialects.loop.attributes import BufferType
 from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, SpaceAttr
 from tempo_ir.dialects.sdg.base import OpError
 from tempo_ir.index.domain import Space, parse_space
-from tempo_ir.index.expr import Cond, Expr, Index, Slice, as_expr, free_symbols, index_text
+from tempo_ir.index.expr import Cond, Const, Expr, Index, Slice, as_expr, free_symbols, index_text
 from tempo_ir.index.parser import parse_cond, parse_expr, parse_name, parse_optional_index
 
 CALL_SEED = "call.seed"
@@ -42,6 +42,11 @@ CALL_SEED = "call.seed"
 def call_start(dim: str) -> str:
     """The scalar of every program that says where the call starts in a dim."""
     return f"call.start.{dim}"
+
+
+def call_most(bound: str) -> str:
+    """The scalar of a program in which data ends a dim: what the caller gave as its bound, the most that it may be."""
+    return f"call.most.{bound}"
 
 
 def parse_buffer(parser: Parser, what: str = "buffer") -> SSAValue:
@@ -106,8 +111,17 @@ class ProgramOp(LoopOperation):
         """The dims and bounds that the program declares."""
         return self.space_attr.data
 
+    @property
+    def ending(self) -> ForOp | None:
+        """The loop that gives a bound its value, if there is one."""
+        return next((op for op in self.body.walk() if isinstance(op, ForOp) and op.gives is not None), None)
+
     def verify_(self) -> None:
         call = {CALL_SEED, *map(call_start, self.space.names)}
+        if (ending := self.ending) is not None:
+            from tempo_ir.dialects.loop.ending import verify_ending
+
+            call.add(call_most(verify_ending(self, ending)))
         _verify_names(self.body.block, call | set(self.space.params))
 
     @classmethod
@@ -269,7 +283,10 @@ class ForOp(LoopOperation):
 
     Upwards the bound after `to` is not reached; downwards both bounds are (so that each prints as it is read). With
     `until %done[t]`, a buffer of one boolean per row, the loop ends after the first iteration that leaves true there.
-    The range is held as one slice `lower:upper:step` whatever the direction.
+    With `giving T` besides, the bound T is from then on the number of iterations; before, it is the most that there may
+    be, which the memory of the program has room for and nothing but this loop may name.
+    The range is held as one slice `lower:upper:step` whatever the direction. The iterator is never negative: where that
+    is no matter of a constant, lowering passes prove it.
     """
 
     name = "loop.for"
@@ -279,6 +296,7 @@ class ForOp(LoopOperation):
     down_attr = opt_prop_def(UnitAttr, prop_name="down")
     done = opt_operand_def(BufferType)
     done_index = opt_prop_def(IndexAttr)
+    gives_attr = opt_prop_def(StringAttr, prop_name="gives")
     body = region_def("single_block")
 
     traits = traits_def(NoTerminator())
@@ -293,6 +311,7 @@ class ForOp(LoopOperation):
         step: int = 1,
         down: bool = False,
         until: tuple[SSAValue, Index] | None = None,
+        gives: str | None = None,
     ):
         super().__init__(
             operands=[[] if until is None else [until[0]]],
@@ -301,6 +320,7 @@ class ForOp(LoopOperation):
                 "range": EntryAttr(Slice(as_expr(lower), as_expr(upper), step)),
                 "down": UnitAttr() if down else None,
                 "done_index": None if until is None else IndexAttr(until[1]),
+                "gives": None if gives is None else StringAttr(gives),
             },
             regions=[body if body is not None else Region(Block())],
         )
@@ -344,6 +364,11 @@ class ForOp(LoopOperation):
             return None
         return self.done, () if self.done_index is None else self.done_index.data
 
+    @property
+    def gives(self) -> str | None:
+        """The bound that is the number of iterations once the loop has ended."""
+        return None if self.gives_attr is None else self.gives_attr.data
+
     def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
         yield "range", free_symbols(self.range)
         if self.done_index is not None:
@@ -352,6 +377,11 @@ class ForOp(LoopOperation):
     def verify_(self) -> None:
         if not isinstance(self.range_attr.data, Slice):
             raise VerifyException(f"range is {self.range_attr.data}, expected a slice")
+        if isinstance(self.lower, Const) and self.lower.value < 0:
+            shifted = f"{self.iterator} - {-self.lower.value}"
+            raise VerifyException(
+                f"'{self.iterator}' begins at {self.lower}, iterators are at least 0: count from 0 and write {shifted}"
+            )
         if self.until is not None:
             buffer, index = self.until
             assert isinstance(buffer.type, BufferType)
@@ -372,7 +402,8 @@ class ForOp(LoopOperation):
         if parser.parse_optional_keyword("step"):
             step = parser.parse_integer(allow_boolean=False, allow_negative=False)
         until = parse_access(parser) if parser.parse_optional_keyword("until") else None
-        return cls(iterator, lower, upper, _parse_block(parser), step=step, down=down, until=until)
+        gives = parse_name(parser) if parser.parse_optional_keyword("giving") else None
+        return cls(iterator, lower, upper, _parse_block(parser), step=step, down=down, until=until, gives=gives)
 
     def print(self, printer: Printer) -> None:
         bounds = f"{self.upper - 1} down to {self.lower}" if self.down else f"{self.lower} to {self.upper}"
@@ -382,6 +413,8 @@ class ForOp(LoopOperation):
             printer.print_string("until ")
             print_access(printer, *self.until)
             printer.print_string(" ")
+        if self.gives is not None:
+            printer.print_string(f"giving {self.gives} ")
         printer.print_region(self.body, print_entry_block_args=False)
 
 

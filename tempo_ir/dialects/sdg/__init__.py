@@ -113,7 +113,16 @@ from tempo_ir.dialects.sdg.shape_ops import (
     TransposeOp,
 )
 from tempo_ir.dialects.sdg.sources import ArangeOp, ConstantOp, IndexOp, InputOp, ParameterOp, RandomOp, SourceOp
-from tempo_ir.dialects.sdg.structure import GradOp, HostOp, HostStateOp, MergeOp, OutputOp, ProgramOp, StopGradientOp
+from tempo_ir.dialects.sdg.structure import (
+    GradOp,
+    HostOp,
+    HostStateOp,
+    MergeOp,
+    OutputOp,
+    ProgramOp,
+    StopGradientOp,
+    UntilOp,
+)
 
 Sdg = Dialect(
     "sdg",
@@ -127,6 +136,7 @@ Sdg = Dialect(
         ProgramOp,
         MergeOp,
         OutputOp,
+        UntilOp,
         HostStateOp,
         HostOp,
         GradOp,
@@ -294,6 +304,7 @@ __all__ = [
     "TokenType",
     "TransposeOp",
     "UnaryOp",
+    "UntilOp",
     "XorOp",
     "as_access",
     "domain_of",

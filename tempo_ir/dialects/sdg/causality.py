@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from tempo_ir.dialects.sdg.base import OpError, SdgOp
 from tempo_ir.dialects.sdg.locations import location_text, value_text
@@ -22,8 +22,17 @@ from tempo_ir.graphs import is_cyclic, shortest_path, strongly_connected
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import Compare, Cond, Entry, Index, Slice, Sym, compare, conj, evaluate
 
+if TYPE_CHECKING:
+    from tempo_ir.index import isl
+
 SMALL_SIZES = (1, 2, 3, 4, 5)
 """Sizes of the bounds at which points are run; odd and even ones, since a cycle may need either."""
+LARGER_SIZES = (6, 7, 8, 10, 13, 16)
+"""Sizes of the bounds for a thorough search, where those are too small for a cycle."""
+LONGEST_CYCLE = 12
+"""How many reads of a cycle a thorough search follows for all sizes."""
+LONGEST_TEXT = 30_000
+"""Of what is read through several reads; more takes isl too long."""
 MOST_POINTS = 20_000
 """How many points of a component are looked at, for one choice of sizes."""
 MOST_OPS_OF_A_CLOSURE = 6
@@ -42,13 +51,16 @@ class Edge:
     domain: Domain
 
 
-def check_causality(program: ProgramOp) -> None:
-    """Raises OpError for a value that needs itself, with the cycle by name, line and point."""
+def check_causality(program: ProgramOp, *, thorough: bool = False) -> None:
+    """Raises OpError for a value that needs itself, with the cycle by name, line and point.
+
+    A `thorough` search is for programs that have no order: it may take seconds.
+    """
     space, ops = program.space, program_ops(program)
     edges = [edge for op in ops for edge in edges_of(op)]
     for component, inside in cyclic_components(ops, edges):
         if not is_ordered(component, inside, space):
-            report_cycle(component, inside, space)
+            report_cycle(component, inside, space, thorough=thorough)
 
 
 def edges_of(op: SdgOp) -> Iterator[Edge]:
@@ -112,22 +124,25 @@ def is_side(entry: Entry, dim: str, forward: bool, space: Space, domain: Domain,
     return isl.prove(claim, space, domain)
 
 
-def report_cycle(component: Sequence[SdgOp], edges: Sequence[Edge], space: Space) -> None:
+def report_cycle(component: Sequence[SdgOp], edges: Sequence[Edge], space: Space, *, thorough: bool = False) -> None:
     """Raises OpError if the component has a cycle of points at a small size, or by its closure at any."""
     outgoing: dict[SdgOp, list[Edge]] = {}
     for edge in edges:
         outgoing.setdefault(edge.consumer, []).append(edge)
-    for bounds in small_bounds(space):
+    for bounds in small_bounds(space, (*SMALL_SIZES, *LARGER_SIZES) if thorough else SMALL_SIZES):
+        if (cycle := cycle_of_points(component, outgoing, space, bounds)) is not None:
+            raise OpError(cycle_text(cycle, bounds), cycle[0][0])
+    if thorough and (bounds := bounds_of_a_cycle(component, edges, space)) is not None:
         if (cycle := cycle_of_points(component, outgoing, space, bounds)) is not None:
             raise OpError(cycle_text(cycle, bounds), cycle[0][0])
     if len(component) <= MOST_OPS_OF_A_CLOSURE:
         check_closure(component, edges, space)
 
 
-def small_bounds(space: Space) -> Iterator[dict[str, int]]:
-    """Small admissible sizes: all bounds alike first, then each alone larger or smaller than the others."""
+def small_bounds(space: Space, sizes: Sequence[int]) -> Iterator[dict[str, int]]:
+    """Admissible bounds: all alike first, of each of the sizes, then each alone larger or smaller than the others."""
     params = space.params
-    alike = [dict.fromkeys(params, size) for size in SMALL_SIZES]
+    alike = [dict.fromkeys(params, size) for size in sizes]
     uneven = [{**dict.fromkeys(params, a), name: b} for name in params for a, b in itertools.permutations((1, 2, 4), 2)]
     seen: set[tuple[tuple[str, int], ...]] = set()
     for bounds in [*alike, *uneven]:
@@ -206,22 +221,53 @@ def check_closure(component: Sequence[SdgOp], edges: Sequence[Edge], space: Spac
     """Raises OpError if the exact transitive closure of the reads leads a point back to itself."""
     from tempo_ir.index import isl
 
+    closure, exact = all_reads(component, edges, space).transitive_closure()
+    if not exact:
+        return
+    for op, itself in points_that_need_themselves(component, closure, space):
+        point = isl.counterexample(itself)
+        raise OpError(f"{value_text(op.results[0])} needs itself at {point}; give it another case there", op)
+
+
+def bounds_of_a_cycle(component: Sequence[SdgOp], edges: Sequence[Edge], space: Space) -> dict[str, int] | None:
+    """Bounds at which a point needs itself through not too many reads; None if none are found."""
+    from tempo_ir.index import isl
+
+    reads = all_reads(component, edges, space)
+    through = reads
+    for _ in range(LONGEST_CYCLE):
+        for _, itself in points_that_need_themselves(component, through, space):
+            point = isl.smallest_point(itself) or {}
+            return {name: point[name] for name in space.params}
+        through = through.apply_range(reads).coalesce()
+        if len(str(through)) > LONGEST_TEXT:
+            break
+    return None
+
+
+def all_reads(component: Sequence[SdgOp], edges: Sequence[Edge], space: Space) -> isl.UnionMap:
+    """From the points of each op (named by its number) to those that they read."""
+    from tempo_ir.index import isl
+
     names = {op: f"op{number}" for number, op in enumerate(component)}
-    reads: isl.UnionMap | None = None
+    reads = isl.UnionMap.read_from_str(isl.context(), "{ }")
     for edge in edges:
         target = isl.domain_set(space, edge.producer.domain, names[edge.producer])
         relation = isl.access_map(
             space, edge.domain, edge.index, edge.producer.domain, names[edge.consumer], names[edge.producer]
         ).intersect_range(target)
-        reads = relation.to_union_map() if reads is None else reads.union(relation.to_union_map())
-    if reads is None:
-        return
-    closure, exact = reads.transitive_closure()
-    if not exact:
-        return
-    for op, name in names.items():
-        whole = isl.domain_set(space, op.domain, name)
-        itself = closure.intersect(whole.identity().to_union_map()).domain().intersect(whole.to_union_set())
+        reads = reads.union(relation.to_union_map())
+    return reads.intersect_params(isl.params_set(space))
+
+
+def points_that_need_themselves(
+    component: Sequence[SdgOp], reads: isl.UnionMap, space: Space
+) -> Iterator[tuple[SdgOp, isl.Set]]:
+    """The points of each op that the reads lead back to themselves."""
+    from tempo_ir.index import isl
+
+    for number, op in enumerate(component):
+        whole = isl.domain_set(space, op.domain, f"op{number}")
+        itself = reads.intersect(whole.identity().to_union_map()).domain().intersect(whole.to_union_set())
         if not itself.is_empty():
-            point = isl.counterexample(isl.Set.from_union_set(itself))
-            raise OpError(f"{value_text(op.results[0])} needs itself at {point}; give it another case there", op)
+            yield op, isl.Set.from_union_set(itself)

@@ -8,7 +8,7 @@ from tempo_ir.dialects.sdg.base import SdgOp
 from tempo_ir.dialects.sdg.points import Analysis, producers
 from tempo_ir.dialects.sdg.reads import claim_problem, read_problem, unreached_problem
 from tempo_ir.dialects.sdg.sources import SourceOp
-from tempo_ir.dialects.sdg.structure import MergeOp, OutputOp, ProgramOp, case_domain
+from tempo_ir.dialects.sdg.structure import MergeOp, OutputOp, ProgramOp, UntilOp, case_domain
 from tempo_ir.index import isl
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import IndexExpressionError
@@ -27,7 +27,7 @@ def narrow(program: ProgramOp) -> None:
     OpError for a host call whose points have no exact domain, since it must run at these and no others.
     """
     analysis = Analysis(program)
-    narrowable = [op for op in analysis.ops if not isinstance(op, SourceOp | OutputOp)]
+    narrowable = [op for op in analysis.ops if not isinstance(op, SourceOp | OutputOp | UntilOp)]
     domains = {op: domain for op in narrowable if (domain := analysis.domain(op)) is not None}
     relax(analysis, domains)
     for op, domain in domains.items():

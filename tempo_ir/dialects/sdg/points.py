@@ -1,11 +1,12 @@
 """Needed points: an op exists at the points that something needs, and nowhere else.
 
-Outputs need their whole domain, and so do host calls whose results nobody reads (they are called for their effect); a
-read needs the points that it reads, at the needed points of the reader where the case holds. For given bounds the graph
-of points is finite and, in a program that can run, acyclic: one set of points satisfies these rules. Components of the
-graph are visited readers first. Inside a cycle the sets grow from their seeds; where they keep growing (a recurrence
-that is only read at its end grows by a step at a time) the constraints that moved are dropped, as in the widening of
-abstract interpretation (Cousot and Cousot 1977), and the result is exact if applying the rules again changes nothing.
+Outputs need their whole domain, and so do ends of dims and host calls whose results nobody reads (they are called for
+their effect); a read needs the points that it reads, at the needed points of the reader where the case holds. For given
+bounds the graph of points is finite and, in a program that can run, acyclic: one set of points satisfies these rules.
+Components of the graph are visited readers first. Inside a cycle the sets grow from their seeds; where they keep
+growing (a recurrence that is only read at its end grows by a step at a time) the constraints that moved are dropped, as
+in the widening of abstract interpretation (Cousot and Cousot 1977), and the result is exact if applying the rules again
+changes nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from xdsl.ir import SSAValue
 from tempo_ir.dialects.sdg.attributes import TokenType
 from tempo_ir.dialects.sdg.base import OpError, SdgOp
 from tempo_ir.dialects.sdg.reads import program_ops, read_domain
-from tempo_ir.dialects.sdg.structure import GradOp, HostOp, OutputOp, ProgramOp
+from tempo_ir.dialects.sdg.sources import ConstantOp
+from tempo_ir.dialects.sdg.structure import GradOp, HostOp, HostStateOp, OutputOp, ProgramOp, UntilOp
 from tempo_ir.graphs import is_cyclic, strongly_connected
 from tempo_ir.index import isl
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import TRUE, And, Index, IndexExpressionError, Or, Sym, free_symbols
+from tempo_ir.index.limits import TooLarge, limited
 
 STEPS_BEFORE_WIDENING = 4
 """How often the points of an op in a cycle may grow before the constraints that move are dropped."""
@@ -70,7 +73,14 @@ class Analysis:
         return [read.reader for read in self.reads.get(op, ())]
 
     def _visit(self, component: Sequence[SdgOp]) -> None:
-        """Find the points of a component all of whose readers outside have theirs."""
+        """Find the points of a component all of whose readers outside have theirs; all points if that is much work."""
+        try:
+            with limited():
+                self._visit_exactly(component)
+        except TooLarge:
+            self.needed.update({op: Needed(self._full(op), exact=False) for op in component})
+
+    def _visit_exactly(self, component: Sequence[SdgOp]) -> None:
         if is_cyclic(list(component), self._readers):
             self._visit_cycle(component)
             return
@@ -213,8 +223,8 @@ class Analysis:
         needed = self.needed.get(op)
         if needed is None:
             return None
-        if isinstance(op, GradOp):
-            return op.domain
+        if isinstance(op, GradOp | ConstantOp | HostStateOp):
+            return op.domain  # the last two are one for the whole call, needed or not
         domain = self._as_domain(needed.points, op) if needed.exact or not isinstance(op, HostOp) else None
         if domain is None and isinstance(op, HostOp):
             raise OpError(
@@ -234,7 +244,11 @@ class Analysis:
             return None
         key = (id(needed.points), op.domain)
         if key not in self._relaxed:
-            self._relaxed[key] = self._relax(needed.points, op)
+            try:
+                with limited():
+                    self._relaxed[key] = self._relax(needed.points, op)
+            except TooLarge:
+                self._relaxed[key] = None
         return self._relaxed[key]
 
     def _relax(self, points: isl.Set, op: SdgOp) -> Domain | None:
@@ -259,10 +273,11 @@ class Analysis:
 
 
 def is_root(op: SdgOp) -> bool:
-    """Whether all points of the op are needed for their own sake: an output, or a host call for its effect alone."""
+    """Whether all points of the op are needed for their own sake: an output, the end of a dim, or a host call for its
+    effect alone."""
     if isinstance(op, HostOp):
         return not any(result.uses for result in op.results if not isinstance(result.type, TokenType))
-    return isinstance(op, OutputOp)
+    return isinstance(op, OutputOp | UntilOp)
 
 
 def reads_of(ops: Iterable[SdgOp]) -> dict[SdgOp, list[Read]]:
@@ -311,7 +326,8 @@ def without_moving(old: isl.Set, new: isl.Set, whole: isl.Set) -> isl.Set:
 def as_domain(points: isl.Set, dims: tuple[str, ...], space: Space) -> Domain | None:
     """The domain that has exactly these points, or None."""
     try:
-        return isl.set_to_domain(points, dims, space)
+        with limited():
+            return isl.set_to_domain(points, dims, space)
     except IndexExpressionError:
         return None
 

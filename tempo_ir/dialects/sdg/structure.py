@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     TensorType,
     UnitAttr,
+    i1,
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
@@ -58,6 +59,7 @@ from tempo_ir.dialects.types import (
     Tensor,
     as_tensor,
     element,
+    is_float,
     shape_of,
 )
 from tempo_ir.index.domain import Domain, Space
@@ -223,6 +225,34 @@ class OutputOp(AccessOp):
 
 
 @irdl_op_definition
+class UntilOp(AccessOp):
+    """Ends a dim by data: its bound is the number of steps to the first at which the value is true, that step included:
+    `sdg.until %done[t] in (t) : tensor<i1>`. What the caller gives as the bound is only the most that there may be."""
+
+    name = "sdg.until"
+
+    value = operand_def(TensorType)
+
+    assembly_format = "custom<Accesses>(operands, $indices) custom<InDomain>($domain) attr-dict `:` type($value)"
+
+    def __init__(self, value: Operand, *, domain: Domain, location: LocationAttr | None = None):
+        self.setup((value,), (), domain, {}, location)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if len(self.domain.dims) != 1 or self.domain != Domain(self.domain.dims):
+            raise VerifyException(f"sdg.until ends one dim and looks at all of its points, its domain is {self.domain}")
+        (access,) = self.accesses
+        if shape_of(access.type) or element(access.type) != i1:
+            raise VerifyException(f"sdg.until reads {access.type}, expected tensor<i1>: is one of them true, or all?")
+
+    @property
+    def dim(self) -> str:
+        """The dim that ends."""
+        return self.domain.dims[0]
+
+
+@irdl_op_definition
 class HostStateOp(SdgOp):
     """A Python object of the caller, made anew for each call: `sdg.host_state @env : !sdg.token`."""
 
@@ -254,18 +284,22 @@ class HostOp(AccessOp):
 
     `%obs, %next = sdg.host @env::@step(%action[t]) after %token[t] in (t) :
     (tensor<i64>, !sdg.token) -> (tensor<4xf32>, !sdg.token)`
+
+    With `gradient @step_gradient`, written behind the token, sdg-autodiff goes through the call: that method of the
+    object gets the arguments and the gradients of the float results, and gives those of the float arguments.
     """
 
     name = "sdg.host"
 
     callee = prop_def(SymbolRefAttr)
+    gradient_attr = opt_prop_def(FlatSymbolRefAttrConstr, prop_name="gradient")
     arguments = var_operand_def(TensorType)
     token = operand_def(TokenType)
     outputs = var_result_def(TensorType)
     next_token = result_def(TokenType)
 
     assembly_format = (
-        "$callee custom<HostAccesses>(operands, $indices) custom<InDomain>($domain) attr-dict "
+        "$callee custom<HostAccesses>(operands, $indices) (`gradient` $gradient^)? custom<InDomain>($domain) attr-dict "
         "`:` functional-type(operands, results)"
     )
 
@@ -277,9 +311,12 @@ class HostOp(AccessOp):
         after: Operand,
         returns: Sequence[Tensor],
         domain: Domain,
+        gradient: str | None = None,
         location: LocationAttr | None = None,
     ):
-        properties = {"callee": SymbolRefAttr(object_name, [method])}
+        properties: dict[str, Attribute] = {"callee": SymbolRefAttr(object_name, [method])}
+        if gradient is not None:
+            properties["gradient"] = SymbolRefAttr(gradient)
         self.setup((*arguments, after), (*returns, TokenType()), domain, properties, location)
 
     @property
@@ -292,9 +329,18 @@ class HostOp(AccessOp):
         """The name of the method."""
         return self.callee.nested_references.data[0].data
 
+    @property
+    def gradient(self) -> str | None:
+        """The method that carries gradients back, if there is one."""
+        return None if self.gradient_attr is None else self.gradient_attr.root_reference.data
+
     def verify_(self) -> None:
         if len(self.callee.nested_references.data) != 1:
             raise VerifyException(f"a host call names an object and a method, @object::@method, got {self.callee}")
+        if self.gradient is not None:
+            for what, values in (("argument", self.arguments), ("result", self.outputs)):
+                if not any(is_float(element(value.type)) for value in values):
+                    raise VerifyException(f"the call of @{self.method} has no float {what}, so it needs no gradient")
         super().verify_()
 
 

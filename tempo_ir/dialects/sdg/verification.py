@@ -2,7 +2,7 @@
 
 Asks, in this order: are names used once; does each read stay inside its producer's domain; do the cases of each merge
 cover its domain, and can each be reached; do the claims of single ops (a mean is never over nothing) hold; does no
-value need itself; are the calls of host objects in one order. Errors are
+value need itself; are the calls of host objects in one order; is the end of a dim known in time. Errors are
 `OpError`s of the op at fault, with the offending point and how to mend it.
 """
 
@@ -28,6 +28,7 @@ from tempo_ir.dialects.sdg.reads import (
 from tempo_ir.dialects.sdg.sources import SourceOp
 from tempo_ir.dialects.sdg.structure import MergeOp, OutputOp
 from tempo_ir.dialects.sdg.tokens import check_tokens
+from tempo_ir.dialects.sdg.until import check_until
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import compare
 
@@ -58,6 +59,7 @@ def verify_program(program: ProgramOp) -> None:
         check_claims(op, space)
     check_tokens(ops, space)
     check_causality(program)
+    check_until(program)
 
 
 def check_names(ops: Iterable[SdgOp], space: Space) -> None:

@@ -31,7 +31,7 @@ from tempo_ir.dialects.types import Extent, shape_of
 from tempo_ir.index import Domain, IndexExpressionError, compare
 from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.folding import fold_of
-from tempo_ir.lowering.formation.fusion import LARGEST, Group, depends_on_point, row_of
+from tempo_ir.lowering.formation.fusion import LARGEST, Group, depends_on_point, ordered, row_of
 from tempo_ir.lowering.formation.kernels import kernel_of
 from tempo_ir.lowering.formation.rules import Cost, cost_of
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, doubled, folds_of, values_of
@@ -42,36 +42,71 @@ OPEN_BLOCK, FIXED_BLOCK = 64, 256
 _MADE_ONCE = (sdg.ContractOp, sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp, sdg.ExpOp, sdg.PowOp)
 
 
-def fold_loops(block: Block, program: ProgramOp) -> None:
-    """Make kernels of the loops of a block that are folds."""
+@dataclass
+class Folds:
+    """The folds of a block, with the leaves that come into their kernels."""
+
+    block: Block
+    graph: BlockGraph
+    groups: list[Group] = field(default_factory=list[Group])
+
+    def form_kernels(self) -> dict[Operation, Sequence[Operation]]:
+        """Make the kernels; the leaves that each computes, in their order."""
+        if not self.groups:
+            return {}
+        graph = self.graph
+        kernels = {graph.group(group.leaves[0]): kernel_of(group) for group in self.groups}
+        leaves: dict[Operation, Sequence[Operation]] = {}
+        for kernel, group in zip(kernels.values(), self.groups, strict=True):
+            leaves[kernel] = ordered(group)
+        order: list[Operation] = []
+        for number in graph.order():
+            order += [kernels[number]] if number in kernels else [graph.items[item] for item in graph.members[number]]
+        for op in graph.items:
+            op.detach()
+        self.block.add_ops(order)
+        for op in {inner for members in leaves.values() for inner in members}:
+            op.erase()
+        return leaves
+
+
+def fold_loops(block: Block, program: ProgramOp) -> Folds:
+    """Put leaves with folds in the place of the loops of a block that can be kernels, and say what comes into them."""
+    loops: dict[ComputeOp, ForOp] = {}
     for loop in [op for op in block.ops if isinstance(op, ForOp)]:
-        leaf = fold_of(loop, program)
-        if leaf is None:
+        if (leaf := fold_of(loop, program)) is not None:
+            block.insert_op_before(leaf, loop)
+            loop.detach()
+            loops[leaf] = loop
+    folds = Folds(block, BlockGraph(block))
+    gone = {op for loop in loops.values() for op in loop.walk()}
+    for leaf, loop in loops.items():
+        if (growth := _best(leaf, gone, folds.graph, program)) is not None:
+            folds.graph = growth.graph
+            folds.groups.append(growth.group())
             continue
-        block.insert_op_before(leaf, loop)
-        loop.detach()
-        if _replaced(leaf, set(loop.walk()), block, program):
-            loop.erase()
-        else:
-            block.insert_op_before(loop, leaf)
-            leaf.detach()
-            leaf.erase()
+        block.insert_op_before(loop, leaf)
+        folds.graph.replace(leaf, loop)
+        gone -= set(loop.walk())
+        leaf.detach()
+        leaf.erase()
+    for op in gone:
+        if op.parent is None:
+            op.erase()
+    return folds
 
 
-def _replaced(leaf: ComputeOp, gone: set[Operation], block: Block, program: ProgramOp) -> bool:
-    """Put the kernel that does most in one in the place of its leaves; whether there is any."""
+def _best(leaf: ComputeOp, gone: set[Operation], graph: BlockGraph, program: ProgramOp) -> _Growth | None:
+    """What makes a kernel with most leaves; None where not even the fold alone can be one."""
     for makers, readers in ((True, True), (False, True), (True, False), (False, False)):
-        growth = _Growth(leaf, gone, BlockGraph(block))
+        growth = _Growth(leaf, gone, graph.trial())
         if readers:
             growth.add_readers()
         if makers:
             growth.add_makers()
-        kernel = growth.kernel()
-        if kernel is None or not is_one_kernel(kernel, leaf, program):
-            continue
-        growth.put(kernel, block)
-        return True
-    return False
+        if growth.has_one_shape() and is_one_kernel(kernel_of(growth.group()), leaf, program):
+            return growth
+    return None
 
 
 @dataclass
@@ -80,7 +115,7 @@ class _Growth:
 
     leaf: ComputeOp
     gone: set[Operation]
-    """The loop that the fold stands for, which reads and writes nothing any more."""
+    """The loops that folds stand for, which read and write nothing any more."""
     graph: BlockGraph
     members: list[ComputeOp] = field(default_factory=list[ComputeOp])
 
@@ -158,28 +193,15 @@ class _Growth:
             if not isinstance(write.buffer.owner, AllocOp) or set(self._users(write.buffer)) - set(self.members)
         ]
 
-    def kernel(self) -> KernelOp | None:
-        """The kernel of the members; None where what it writes has several shapes."""
-        needed = self.needed()
-        if len({shape_of(access.type) for access in needed}) != 1:
-            return None
-        members = sorted(self.members, key=lambda op: self.graph.number[op])
-        written = {row_of(access) for access in needed}
-        return kernel_of(Group(list(members), shape_of(needed[0].type), {}, written))
+    def has_one_shape(self) -> bool:
+        """Whether all that is written has the shape of one block after the other."""
+        return len({shape_of(access.type) for access in self.needed()}) == 1
 
-    def put(self, kernel: KernelOp, block: Block) -> None:
-        """Replace the members by their kernel; all others keep the order that their buffers force."""
-        graph = self.graph
-        own = graph.group(self.leaf)
-        order = [
-            op for number in graph.order()
-            for op in ([kernel] if number == own else [graph.items[item] for item in graph.members[number]])
-        ]  # fmt: skip
-        for op in graph.items:
-            op.detach()
-        block.add_ops(order)
-        for op in self.members:
-            op.erase()
+    def group(self) -> Group:
+        """The members, in program order, and what of theirs is written."""
+        members = sorted(self.members, key=lambda op: self.graph.number[op])
+        needed = self.needed()
+        return Group(list(members), shape_of(needed[0].type), {}, {row_of(access) for access in needed})
 
 
 def is_one_kernel(kernel: KernelOp, leaf: ComputeOp, program: ProgramOp) -> bool:

@@ -30,6 +30,10 @@ Row = tuple[SSAValue, Index]
 Readers = dict[int, list[tuple[BodyOperation, SSAValue]]]
 """Per group the leaves in it that read a value, with the arguments that stand for it."""
 
+AT_A_POINT = (
+    sdg.RandomOp, sdg.IndexOp, sdg.ArangeOp, sdg.FloordivOp, sdg.ModOp, sdg.GatherOp, sdg.ScatterAddOp,
+)  # fmt: skip
+
 LARGEST = 64
 """Leaves of one kernel: beyond this a kernel only gets harder to compile."""
 
@@ -140,14 +144,14 @@ def _is_alone(group: Group) -> bool:
 
 
 def _points_agree(group: Group, leaf: BodyOperation) -> bool:
-    """Whether the leaves whose value depends on the point stand at one point."""
+    """Whether the leaves whose value, or whose error, depends on the point stand at one point."""
     points = {other.point for other in (leaf, *group.leaves, *group.copies) if depends_on_point(other)}
     return len(points) <= 1
 
 
 def depends_on_point(leaf: BodyOperation) -> bool:
-    """Whether the value depends on more than what is read."""
-    return isinstance(work_of(leaf), (sdg.RandomOp, sdg.IndexOp, sdg.ArangeOp))
+    """Whether the value depends on more than what is read, or an error at run time names the point."""
+    return isinstance(work_of(leaf), AT_A_POINT)
 
 
 def _add(group: Group, leaf: BodyOperation, readers: Sequence[tuple[BodyOperation, SSAValue]], needed: bool) -> None:

@@ -26,39 +26,66 @@ form of their own. It runs before storage is planned, when every row is written 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.loop import AllocOp, BodyOperation, IfOp, ProgramOp
+from tempo_ir.dialects.loop import AllocOp, BodyOperation, ForOp, IfOp, ProgramOp
 from tempo_ir.lowering.formation.block_graph import BlockGraph
-from tempo_ir.lowering.formation.fold_kernels import fold_loops
-from tempo_ir.lowering.formation.fusion import form_groups
+from tempo_ir.lowering.formation.check import check_kernels, noted
+from tempo_ir.lowering.formation.fold_kernels import Folds, fold_loops
+from tempo_ir.lowering.formation.fusion import form_groups, ordered
 from tempo_ir.lowering.formation.kernels import kernel_of
+from tempo_ir.lowering.proofs import proving
 
 
 @dataclass(frozen=True)
 class LoopFormKernelsPass(ModulePass):
-    """Group leaves into kernels; `target` names the machine that they are formed for."""
+    """Group leaves into kernels; `target` names the machine that they are formed for. `check` proves the result."""
 
     name = "loop-form-kernels"
     target: str = "cpu"
+    check: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        from tempo_ir.lowering.schedule.cost import MACHINES
+
+        if self.target not in MACHINES:
+            raise PassFailedException(
+                f"unknown target '{self.target}' of {self.name}; use one of {', '.join(MACHINES)}"
+            )
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
-            for block in _blocks(program):
-                fold_loops(block, program)
-            for block in _blocks(program):
-                join_guards(block)
-            for block in _blocks(program):
-                form_kernels(block)
-            for alloc in [inner for inner in program.walk() if isinstance(inner, AllocOp)]:
-                if not alloc.buffer.uses.get_length():
-                    alloc.detach()
-                    alloc.erase()
+            looping = [block for block in _blocks(program) if any(isinstance(op, ForOp) for op in block.ops)]
+            folds = [fold_loops(block, program) for block in looping]
+            if not self.check:
+                form_program(program, folds)
+                continue
+            with proving():
+                before = noted(program)
+            kernels = form_program(program, folds)
+            with proving():
+                check_kernels(program, before, kernels)
+
+
+def form_program(program: ProgramOp, folds: Sequence[Folds]) -> dict[Operation, Sequence[Operation]]:
+    """Form the kernels of a program; returns for each kernel the leaves it computes, in their order."""
+    kernels: dict[Operation, Sequence[Operation]] = {}
+    for each in folds:
+        kernels.update(each.form_kernels())
+    for block in _blocks(program):
+        join_guards(block)
+    for block in _blocks(program):
+        kernels.update(form_kernels(block))
+    for alloc in [inner for inner in program.walk() if isinstance(inner, AllocOp)]:
+        if not alloc.buffer.uses.get_length():
+            alloc.detach()
+            alloc.erase()
+    return kernels
 
 
 def _blocks(program: ProgramOp) -> list[Block]:
@@ -125,21 +152,29 @@ def _absorb(guard: IfOp, later: IfOp) -> IfOp:
     return guard
 
 
-def form_kernels(block: Block) -> None:
-    """Replace the groups of a block by kernels; the other operations keep the order that their buffers force."""
+def form_kernels(block: Block) -> dict[Operation, Sequence[Operation]]:
+    """
+    Replace the groups of a block by kernels; the other operations keep the order that their buffers force.
+
+    Returns for each kernel the leaves that it computes, in their order.
+    """
     graph, groups = form_groups(block)
+    kernels: dict[Operation, Sequence[Operation]] = {}
     if all(len(group.leaves) + len(group.copies) == 1 for group in groups.values()):
-        return
+        return kernels
     made: dict[Operation, None] = {}
     for number in graph.order():
         group = groups.get(number)
         if group is None or len(group.leaves) + len(group.copies) == 1:
             made.update((graph.items[item], None) for item in graph.members[number])
         else:
-            made[kernel_of(group)] = None
+            kernel = kernel_of(group)
+            kernels[kernel] = ordered(group)
+            made[kernel] = None
     for op in graph.items:
         op.detach()
     block.add_ops(made)
     for op in graph.items:
         if op not in made:
             op.erase()
+    return kernels

@@ -2,21 +2,38 @@
 
 A buffer is row-major: its stored dims, outer ones first, then the axes of the row; a dim may lie inside of some of
 these. A dim stored `full` or `growing` has a row per point of its extent, a `ring` one per slot. Rows whose extents
-vary with the point are packed densely, each in the room of the largest.
+vary with the point are packed densely, each in the room of the largest. Where data ends a dim there is room for as many
+steps as the caller allows (`call.most.T`), however many will run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.ir import Attribute
 
-from tempo_ir.dialects.loop import BufferAccess, BufferDim, BufferType
+from tempo_ir.dialects.loop import BufferAccess, BufferDim, BufferType, ProgramOp, call_most
 from tempo_ir.dialects.tile.attributes import bit_width
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of
-from tempo_ir.index import Const, Domain, Expr, MinMax, Slice, Space, as_expr, free_symbols, simplify
+from tempo_ir.index import (
+    Const,
+    Domain,
+    Expr,
+    MinMax,
+    Slice,
+    Space,
+    Sym,
+    as_expr,
+    free_symbols,
+    simplify,
+    substitute,
+)
 from tempo_ir.index.rules import PROGRAM_FACTS
+
+Most: TypeAlias = tuple[tuple[str, Expr], ...]
+"""Bounds that a loop of the program gives, each with the most that it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +43,29 @@ class Layout:
     type: BufferType
     rows: tuple[Expr, ...]
     pitch: Expr
+    most: Most = ()
 
     @staticmethod
-    def of(buffer_type: BufferType, space: Space) -> Layout:
-        """The layout in a program over `space`. Raises Inexact where an extent of the row has no greatest value."""
-        rows = tuple(_rows(dim, space) for dim in buffer_type.dims)
+    def of(buffer_type: BufferType, space: Space, most: Most = ()) -> Layout:
+        """The layout in a program over `space`, with room for the `most` of some bounds (`most_of`).
+
+        Raises Inexact where an extent of the row has no greatest value.
+        """
+        rows = tuple(substitute(_rows(dim, space), dict(most)) for dim in buffer_type.dims)
         stored = _stored_space(buffer_type, space)
         pitch: Expr = Const(1)
         for extent in shape_of(buffer_type.row):
-            pitch = pitch * _greatest(extent, stored)
-        return Layout(buffer_type, rows, pitch)
+            pitch = pitch * substitute(_greatest(extent, stored), dict(most))
+        return Layout(buffer_type, rows, pitch, most)
+
+    @property
+    def room(self) -> Shape:
+        """The extents of the row that there is room for."""
+        return self.reserved(shape_of(self.type.row))
+
+    def reserved(self, shape: Shape) -> Shape:
+        """Extents of what lies in the buffer as there is room for them."""
+        return tuple(extent if isinstance(extent, int) else substitute(extent, dict(self.most)) for extent in shape)
 
     @property
     def element(self) -> Attribute:
@@ -62,7 +92,7 @@ class Layout:
 
     def _strides(self) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
         """Of the dims and of the axes of the row; what is last in memory is counted first."""
-        row = shape_of(self.type.row)
+        row = self.room
         dims: dict[int, Expr] = {}
         axes: dict[int, Expr] = {}
         dense = all(dim.inside == 0 for dim in self.type.dims)
@@ -76,6 +106,12 @@ class Layout:
                 axes[outside - 1] = stride
                 stride = stride * row[outside - 1]
         return tuple(dims[n] for n in range(len(self.rows))), tuple(axes[n] for n in sorted(axes))
+
+
+def most_of(program: ProgramOp) -> Most:
+    """The bound that a loop of the program gives, if one does, with the most that it may be."""
+    ending = program.ending
+    return () if ending is None or ending.gives is None else ((ending.gives, Sym(call_most(ending.gives))),)
 
 
 def _rows(dim: BufferDim, space: Space) -> Expr:
@@ -140,7 +176,7 @@ def array_of(access: BufferAccess, layout: Layout) -> Array:
             continue
         offset = offset + slot * stride
         axes.append(Axis(extent, stride * entry.step))
-    room = shape_of(layout.type.accessed(access.index))[len(axes) :]
+    room = layout.reserved(shape_of(layout.type.accessed(access.index)))[len(axes) :]
     row = shape[len(axes) :]
     strides = row_major(room) if layout.row_strides is None else layout.row_strides
     axes += [Axis(extent, stride) for extent, stride in zip(row, strides, strict=True)]

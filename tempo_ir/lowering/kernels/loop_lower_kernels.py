@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, i32
@@ -41,7 +42,7 @@ from tempo_ir.dialects.loop import (
 )
 from tempo_ir.dialects.types import tensor
 from tempo_ir.lowering.kernels.blocks import TARGETS
-from tempo_ir.lowering.kernels.layout import Layout
+from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
 from tempo_ir.lowering.kernels.orders import order_axes
@@ -86,13 +87,18 @@ class _Lowering:
     kernels: dict[Hashable, Translation] = field(default_factory=dict[Hashable, Translation])
     status: SSAValue | None = None
 
+    @cached_property
+    def most(self) -> Most:
+        """The bound that data decides, and how much room there is for it."""
+        return most_of(self.program)
+
     def lower(self, leaf: BodyOperation) -> None:
         """Replace a leaf by the launch of its kernel."""
         buffers = leaf_buffers(leaf)
         for buffer in buffers:
             assert isinstance(buffer.type, BufferType)
             if buffer not in self.layouts:
-                self.layouts[buffer] = Layout.of(buffer.type, self.program.space)
+                self.layouts[buffer] = Layout.of(buffer.type, self.program.space, self.most)
         key = leaf_key(leaf)
         if key not in self.translations:
             self.translations[key] = self._translated(leaf)

@@ -3,9 +3,10 @@
     i32 @host(void** buffers, i64* scalars, i32 (**callbacks)(i64* symbols))
 
 - `buffers` holds the address of each buffer of the program, in order, and last that of the kernels' scratch;
-  `scalars` the bounds, then the seed and where each dim starts.
+  `scalars` the bounds, then the seed, where each dim starts, and the most that a bound may be that a loop gives.
 - What only Python can do (host calls, leaves without a tile form, errors) is a *site*: `callbacks[1 + n]` is called
   with the values of the iterators round it. What it returns is not 0 when it raised: the program stops and returns 1.
+- A loop that gives a bound is a site too, called when it has ended, with the bound.
 - `callbacks[0]` is asked now and then, as loops go on, whether to go on (Ctrl-C).
 
 Between the loops nothing is allocated and nothing else is called: where the buffers lie is decided before.
@@ -22,7 +23,7 @@ from tempo_ir.dialects import loop
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.index import And, Binary, Compare, Cond, Const, Expr, MinMax, Or, Sym, Truth
 from tempo_ir.lowering.kernels.draws import SEED, start_of
-from tempo_ir.lowering.kernels.layout import Layout, array_of
+from tempo_ir.lowering.kernels.layout import Layout, array_of, most_of
 from tempo_ir.lowering.llvm.target import Target
 
 HOST = "host"
@@ -45,7 +46,7 @@ _COMPARISONS: Mapping[str, str] = {"<": "slt", "<=": "sle", ">": "sgt", ">=": "s
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """An operation that Python runs, and the iterators whose values it is given, in order."""
+    """An operation that Python runs, and the symbols whose values it is given, in order: iterators, or a bound."""
 
     op: Operation
     iterators: tuple[str, ...]
@@ -62,9 +63,10 @@ class HostProgram:
 
 
 def scalar_names(program: loop.ProgramOp) -> tuple[str, ...]:
-    """The scalars of a host program: the bounds, the seed, the start of each dim."""
+    """The scalars of a host program: the bounds, the seed, the start of each dim, the most that a bound may be."""
     starts = (start_of(name) for name in program.space.names)
-    return (*program.space.params, *(str(symbol) for symbol in (SEED, *starts)))
+    most = (symbol for _, symbol in most_of(program))
+    return (*program.space.params, *(str(symbol) for symbol in (SEED, *starts, *most)))
 
 
 def lower_host(program: loop.ProgramOp, kernels: Mapping[str, KernelOp], target: Target) -> HostProgram:
@@ -234,9 +236,19 @@ class _HostText:
             self.symbols[op.iterator] = shadowed
         self.label(f"{name}.latch")
         self.lines += [f"  {following} = add i64 {counter}, {change}", f"  br label %{name}.head", f"{name}.after:"]
+        if op.gives is not None:
+            self._give(op.gives, op, name)
+
+    def _give(self, bound: str, op: loop.ForOp, name: str) -> None:
+        """What comes after a loop knows how many iterations there were; Python is told, and checks it."""
+        count = f"phi i64 [ %{name}, %{name}.head ], [ %{name}.count, %{name}.until ]"
+        self.symbols[bound] = self.value(count)
+        self._site(op, f"{self.fresh()}.go")
 
     def _until(self, op: loop.ForOp, name: str) -> None:
         assert op.until is not None
+        self.label(f"{name}.until")
+        self.lines.append(f"  %{name}.count = add i64 %{name}, 1")
         address = self.address(loop.BufferAccess.of(*op.until))
         done = self.value(f"icmp ne i8 {self.value(f'load i8, ptr {address}')}, 0")
         self.lines.append(f"  br i1 {done}, label %{name}.after, label %{name}.latch")
@@ -245,7 +257,7 @@ class _HostText:
     def address(self, access: loop.BufferAccess) -> str:
         """Where the first element of an access of one byte per element lies."""
         assert isinstance(access.buffer.type, loop.BufferType)
-        offset = array_of(access, Layout.of(access.buffer.type, self.program.space)).offset
+        offset = array_of(access, Layout.of(access.buffer.type, self.program.space, most_of(self.program))).offset
         return self.value(f"getelementptr i8, ptr {self.pointers[access.buffer]}, i64 {self.integer(offset)}")
 
     def guard(self, op: loop.IfOp) -> None:
@@ -299,10 +311,12 @@ class _HostText:
         self._site(op, f"{self.fresh()}.go")
 
     def _site(self, op: Operation, after: str) -> None:
-        for number, iterator in enumerate(self.iterators):
+        """Python runs an operation, with the values of the iterators round it; of a loop that ended, with the bound."""
+        names = self.iterators if not isinstance(op, loop.ForOp) else list(filter(None, [op.gives]))
+        for number, name in enumerate(names):
             place = self.value(f"getelementptr i64, ptr %symbols, i64 {number}")
-            self.lines.append(f"  store i64 {self.symbols[iterator]}, ptr {place}")
-        self.sites.append(Site(op, tuple(self.iterators)))
+            self.lines.append(f"  store i64 {self.symbols[name]}, ptr {place}")
+        self.sites.append(Site(op, tuple(names)))
         self._call(len(self.sites), after)
 
     def _call(self, number: int, after: str) -> None:

@@ -109,7 +109,7 @@ class Estimator:
     def _is_present(self, dependence: Dependence, loop: Loop | Wave) -> bool:
         """Whether a dependence stays inside each iteration of a loop."""
         relation = dependence.relation
-        if not isinstance(loop, Loop) or loop.dim not in relation.producer.dims:
+        if not isinstance(loop, Loop) or loop.dim not in set(relation.producer.dims) & set(relation.consumer.dims):
             return False
         distance = self.distances.of(relation, loop.dim)
         delay = loop.shifts[dependence.consumer] - loop.shifts[dependence.producer]

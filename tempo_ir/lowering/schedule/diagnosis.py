@@ -14,7 +14,7 @@ def no_order(statements: Statements, error: UnorderedError) -> ScheduleError:
     and line; or, where no value needs itself, which values would need loops that the scheduler does not find.
     """
     try:
-        check_causality(statements.program)
+        check_causality(statements.program, thorough=True)
     except OpError as cycle:
         return ScheduleError(str(cycle), cycle.op)
     ops = list(dict.fromkeys(statements.works[number].op for number in error.statements))

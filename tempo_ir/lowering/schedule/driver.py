@@ -9,16 +9,18 @@ from itertools import islice, permutations
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.sdg import ProgramOp
 from tempo_ir.index.domain import Space
+from tempo_ir.lowering.bounds import check_bounds
+from tempo_ir.lowering.proofs import proving
 from tempo_ir.lowering.schedule.cost import MACHINES, Estimator
 from tempo_ir.lowering.schedule.diagnosis import no_order
 from tempo_ir.lowering.schedule.distances import Distances
 from tempo_ir.lowering.schedule.emit import loop_program
 from tempo_ir.lowering.schedule.fusion import Choices
-from tempo_ir.lowering.schedule.isl_fallback import order_by_isl
 from tempo_ir.lowering.schedule.isl_tree import loop_nest
 from tempo_ir.lowering.schedule.legality import Claim, check_schedule
 from tempo_ir.lowering.schedule.named_dims import UnorderedError, schedule
 from tempo_ir.lowering.schedule.order import Node
+from tempo_ir.lowering.schedule.pieces import in_pieces
 from tempo_ir.lowering.schedule.statements import Statements
 
 WORTH_IT = 0.9
@@ -27,11 +29,15 @@ WORTH_IT = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a user chooses: the machine to schedule for, how many orders to try, loops apart (`Choices.apart`)."""
+    """
+    What a user chooses: the machine to schedule for, how many orders to try, loops apart (`Choices.apart`), and whether
+    the result is proved.
+    """
 
     target: str = "cpu"
     max_candidates: int = 4
     apart: bool = False
+    check: bool = True
 
 
 DEFAULTS = Options()
@@ -48,28 +54,24 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
     statements, order = ordered(Statements.of(program), distances, Choices(apart=options.apart))
     order = _best(statements, order, distances, options)
     emitted = loop_program(statements, loop_nest(statements.graph, order))
-    check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory))
+    if options.check:
+        with proving():
+            check_bounds(emitted.program)
+            check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory))
     return emitted.program
 
 
 def ordered(statements: Statements, distances: Distances, choices: Choices = PLAIN) -> tuple[Statements, list[Node]]:
     """
-    The order of the statements that the choices ask for; with merges split by case, or isl's help, where needed.
+    The order of the statements that the choices ask for; with statements in pieces, or isl's help, where needed.
 
     Returns the statements as they were split, too. Raises ScheduleError where there is no order.
     """
-    while True:
-        try:
-            return statements, schedule(statements.graph, distances, choices)
-        except UnorderedError as error:
-            split = statements.split(error.statements)
-        if split is None:
-            break
-        statements = split
     try:
-        return statements, schedule(statements.graph, distances, choices, order_by_isl)
+        found = in_pieces(statements, lambda graph, resort: schedule(graph, distances, choices, resort))
     except UnorderedError as error:
         raise no_order(statements, error) from error
+    return found.statements, found.order
 
 
 def _best(statements: Statements, plain: list[Node], distances: Distances, options: Options) -> list[Node]:

@@ -23,12 +23,14 @@ from tempo_ir.dialects.sdg import InputOp as SdgInputOp
 from tempo_ir.dialects.sdg import OutputOp as SdgOutputOp
 from tempo_ir.dialects.sdg import ParameterOp as SdgParameterOp
 from tempo_ir.dialects.sdg import SdgOp, TokenType
+from tempo_ir.dialects.sdg.until import until_of
 from tempo_ir.dialects.types import as_tensor
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import Expr, free_symbols
+from tempo_ir.index.expr import Expr, Sym, free_symbols, substitute
+from tempo_ir.index.rules import rises
 from tempo_ir.lowering.schedule.leaf_bodies import LeafBuilder
 from tempo_ir.lowering.schedule.nest import Call, For, If, Nest, NestNode
-from tempo_ir.lowering.schedule.statements import Statements, Work
+from tempo_ir.lowering.schedule.statements import Statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def loop_program(statements: Statements, nest: Nest) -> Emitted:
     buffers = Buffers(statements)
     builder = LeafBuilder(buffers.of_value, buffers.of_output)
     body = Block(buffers.operations)
-    body.add_ops(_emit(nest.nodes, nest.groups, statements.works, builder))
+    body.add_ops(_Emitter(statements, nest.groups, builder).emit(nest.nodes))
     program = ProgramOp(statements.program.sym_name.data, statements.program.space, Region(body))
     program.location = statements.program.location
     return Emitted(program, builder.origins, buffers.of_value)
@@ -58,6 +60,7 @@ class Buffers:
         self.of_value: dict[SSAValue, SSAValue] = {}
         self.of_output: dict[SdgOutputOp, SSAValue] = {}
         self._space = statements.program.space
+        self._bound = None if statements.graph.ending is None else statements.graph.ending.bound
         callers: list[BufferOperation] = []
         own: list[BufferOperation] = []
         working = set(statements.ops)
@@ -98,8 +101,13 @@ class Buffers:
         return buffer
 
     def _type(self, domain: Domain, value: SSAValue) -> BufferType:
-        dims = tuple(BufferDim(dim, extent=_extent(domain, dim, self._space)) for dim in domain.dims)
+        dims = tuple(BufferDim(dim, extent=self._room(domain, dim)) for dim in domain.dims)
         return BufferType.of(dims, as_tensor(value.type))
+
+    def _room(self, domain: Domain, dim: str) -> Expr | None:
+        """The extent of a dim; where data ends one, what is enough for the most steps is enough for any fewer."""
+        extent = _extent(domain, dim, self._space)
+        return extent if extent is None or self._bound is None or rises(extent, self._bound) else None
 
     def _callers_type(self, domain: Domain, point: Attribute) -> BufferType:
         """An array that the caller gives has all the points that the program declares, whatever the domain."""
@@ -133,24 +141,43 @@ def _extent(domain: Domain, dim: str, space: Space) -> Expr | None:
     return None if bound == space.bound(dim) else bound
 
 
-def _emit(
-    nodes: Sequence[NestNode], groups: Sequence[Sequence[int]], works: Sequence[Work], builder: LeafBuilder
-) -> list[Operation]:
-    """The ops of a nest, in order."""
+@dataclass(frozen=True, slots=True)
+class _Emitter:
+    """Makes the ops of a nest."""
 
-    def region(inner: Sequence[NestNode]) -> Region:
-        return Region(Block(_emit(inner, groups, works, builder)))
+    statements: Statements
+    groups: Sequence[Sequence[int]]
+    builder: LeafBuilder
 
-    emitted: list[Operation] = []
-    for node in nodes:
-        match node:
-            case Call():
-                leaves = (builder.leaf(works[number], node.point) for number in groups[node.group])
-                emitted.extend(leaf for leaf in leaves if leaf is not None)
-            case For():
-                body = region(node.body)
-                emitted.append(ForOp(node.iterator, node.lower, node.upper, body, step=node.step, down=node.down))
-            case If():
-                otherwise = region(node.otherwise) if node.otherwise else None
-                emitted.append(IfOp(node.condition, region(node.then), otherwise))
-    return emitted
+    def emit(self, nodes: Sequence[NestNode]) -> list[Operation]:
+        """The ops of some nodes, in order."""
+        emitted: list[Operation] = []
+        for node in nodes:
+            match node:
+                case Call():
+                    works = (self.statements.works[number] for number in self.groups[node.group])
+                    leaves = (self.builder.leaf(work, node.point) for work in works)
+                    emitted.extend(leaf for leaf in leaves if leaf is not None)
+                case For():
+                    emitted.append(self._loop(node))
+                case If():
+                    otherwise = self._region(node.otherwise) if node.otherwise else None
+                    emitted.append(IfOp(node.condition, self._region(node.then), otherwise))
+        return emitted
+
+    def _region(self, nodes: Sequence[NestNode]) -> Region:
+        return Region(Block(self.emit(nodes)))
+
+    def _loop(self, node: For) -> ForOp:
+        body = self._region(node.body)
+        if node.gives is None:
+            return ForOp(node.iterator, node.lower, node.upper, body, step=node.step, down=node.down)
+        until = until_of(self.statements.ops)
+        assert until is not None
+        (access,) = until.accesses
+        index = substitute(access.index, {until.dim: Sym(node.iterator)})
+        done = self.builder.buffers[access.value], index
+        loop = ForOp(node.iterator, node.lower, node.upper, body, step=node.step, until=done, gives=node.gives)
+        loop.location = until.location
+        self.builder.origins[loop] = until
+        return loop

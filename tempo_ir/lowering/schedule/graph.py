@@ -69,6 +69,22 @@ class Dependence:
     relation: Relation
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """
+    The loop over a dim that data ends, and gives its bound.
+
+    `before` holds the statements that run before it, `shifts` for each in it the iteration of its point 0, or, of those
+    that are `still`, of all its points. All others need the bound, or may as well wait for it.
+    """
+
+    dim: str
+    bound: str
+    before: frozenset[int]
+    shifts: Mapping[int, int]
+    still: frozenset[int]
+
+
 @dataclass(frozen=True)
 class Graph:
     """The statements of a program in program order, numbered from 0, and the dependences between them."""
@@ -76,3 +92,4 @@ class Graph:
     space: Space
     statements: Sequence[Statement]
     dependences: Sequence[Dependence]
+    ending: Ending | None = None

@@ -9,14 +9,18 @@ Run as a program, this file reads the constraints from standard input and prints
 from __future__ import annotations
 
 import json
+import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from tempo_ir.index.expr import Expr
 from tempo_ir.index.isl import (
     DIM,
     Id,
+    Inexact,
     Map,
     PwAff,
     Schedule,
@@ -39,7 +43,8 @@ from tempo_ir.lowering.schedule.fusion import Edge
 from tempo_ir.lowering.schedule.graph import Graph
 from tempo_ir.lowering.schedule.order import Leaf, Node, Wave
 
-SECONDS = 10.0
+SECONDS = 10
+"""Of processor time, so that the answer does not hang on what else the machine does."""
 NO_SCHEDULE = 3
 """The exit status that says that isl found none."""
 
@@ -52,23 +57,27 @@ def order_by_isl(graph: Graph, component: Sequence[int], edges: Sequence[Edge]) 
         "domain": [str(points) for points in domains.values()],
         "validity": [str(_validity(graph, edge)) for edge in edges],
     }
-    try:
-        answer = subprocess.run(
-            [sys.executable, "-m", __name__],
-            input=json.dumps(question),
-            capture_output=True,
-            text=True,
-            timeout=SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+    answer = _answer(json.dumps(question))
+    if answer is None:
         return None
-    if answer.returncode == NO_SCHEDULE:
+    root = Schedule.read_from_str(context(), answer).get_root()
+    try:
+        return _nodes(root.child(0), list(component), graph)
+    except Inexact:  # the time of a statement in several pieces, which no index expression says
+        return None
+
+
+@lru_cache(maxsize=64)
+def _answer(question: str) -> str | None:
+    """The schedule for some constraints, both as text; None where isl finds none in time."""
+    answer = subprocess.run(
+        [sys.executable, "-m", __name__], input=question, capture_output=True, text=True, check=False
+    )
+    if answer.returncode in (NO_SCHEDULE, -signal.SIGXCPU):
         return None
     if answer.returncode:
         raise RuntimeError(f"isl's scheduler failed: {answer.stderr}")
-    root = Schedule.read_from_str(context(), answer.stdout).get_root()
-    return _nodes(root.child(0), list(component), graph)
+    return answer.stdout
 
 
 def _validity(graph: Graph, edge: Edge) -> Map:
@@ -127,6 +136,7 @@ def _iterations(functions: islpy.UnionPwAff, graph: Graph) -> Mapping[int, Expr]
 
 def main() -> int:
     """Read the constraints, print the schedule."""
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
     question = json.load(sys.stdin)
     domain = UnionSet.read_from_str(context(), "{ }")
     for text in question["domain"]:

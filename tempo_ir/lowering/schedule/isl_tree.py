@@ -106,7 +106,9 @@ class _Grouping:
         first = {group: self.groups[group][0] for group in statements(body)}
         if isinstance(loop, Wave):
             return Wave({group: loop.iterations[number] for group, number in first.items()}, body)
-        return Loop(loop.dim, loop.direction, {group: loop.shifts[number] for group, number in first.items()}, body)
+        shifts = {group: loop.shifts[number] for group, number in first.items()}
+        still = frozenset(group for group, number in first.items() if number in loop.still)
+        return Loop(loop.dim, loop.direction, shifts, body, still, loop.gives)
 
 
 class _TreeBuilder:
@@ -242,7 +244,8 @@ class _AstReader:
         if down and step > 1:
             # steps count from the first iteration, which is the last one in the range: begin the range at one
             lower = lower + (upper - 1 - lower) % step
-        return (For(iterator, lower - base, upper - base, step, down, body),)
+        gives = None if named is None else named.gives
+        return (For(iterator, lower - base, upper - base, step, down, body, gives),)
 
     def _is_natural(self, lower: Expr) -> bool:
         """Whether a loop from `lower` has no negative iterations: all that follows takes names to be at least 0."""

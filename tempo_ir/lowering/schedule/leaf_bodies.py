@@ -35,6 +35,7 @@ from tempo_ir.dialects.sdg import (
     SdgOp,
     StopGradientOp,
     TokenType,
+    UntilOp,
 )
 from tempo_ir.dialects.sdg import HostOp as SdgHostOp
 from tempo_ir.dialects.types import SizeAttr, Tensor, as_tensor, shape_of, tensor
@@ -60,10 +61,12 @@ class LeafBuilder:
     origins: dict[Operation, SdgOp] = field(default_factory=dict[Operation, SdgOp])
 
     def leaf(self, work: Work, point: Sequence[Expr]) -> Operation | None:
-        """The work of a statement at a point, given over the loop iterators; None for the order of tokens."""
+        """The work of a statement at a point, given over the loop iterators; None for tokens and ends of loops."""
         op = work.op
         if isinstance(op, SdgHostOp):
             return self._host(op, point)
+        if isinstance(op, UntilOp):
+            return None
         if not isinstance(op, MergeOp):
             return self._compute(op, op.accesses, point)
         if isinstance(op.result.type, TokenType):
@@ -72,7 +75,7 @@ class LeafBuilder:
             return self._compute(op, (op.accesses[work.case],), point)
         bindings = dict(zip(op.domain.dims, point, strict=True))
         iterators = sorted(frozenset[str]().union(*map(free_symbols, point)) - set(op.space.params))
-        cases = list(zip(op.conds, op.accesses, strict=True))
+        cases = work.cases(op)
         leaf: Operation = self._compute(op, (cases.pop()[1],), point)
         for cond, access in reversed(cases):
             here = solved(substitute(cond, bindings), iterators)

@@ -7,7 +7,9 @@ the loop ops. It proves, for all sizes that the program admits:
 
 - each leaf reads and writes what its op does at the point that it states, of a merge the first case that holds there;
 - each point of each op's domain runs exactly once;
-- each point that an op reads has run before.
+- each point that an op reads has run before;
+- a loop that data ends does so where the program says, and nothing before its end names the bound that it gives: that
+  is a rule of the loop dialect (`dialects.loop.ending`), which is asked here too.
 
 Questions are asked once per pattern of loops, point and index, so that the equal layers of a network cost one
 question. Translation validation after Pnueli, Siegel and Singerman (1998); lexicographic order of instances as in
@@ -22,9 +24,10 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.loop import AccessOperation
+from tempo_ir.dialects.loop import AccessOperation, ForOp
 from tempo_ir.dialects.loop import HostOp as LoopHostOp
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
+from tempo_ir.dialects.loop.ending import verify_ending
 from tempo_ir.dialects.sdg import (
     Access,
     ArangeOp,
@@ -39,6 +42,7 @@ from tempo_ir.dialects.sdg import (
     ProgramOp,
     SdgOp,
     TokenType,
+    UntilOp,
     op_text,
 )
 from tempo_ir.index.domain import Domain, Space
@@ -78,12 +82,14 @@ class Claim:
 class Instance(Occurrence):
     """A leaf and the sdg op that it is said to compute."""
 
-    op: AccessOperation
+    op: AccessOperation | ForOp
     source: SdgOp
 
     @property
     def point(self) -> tuple[Expr, ...]:
-        """The point of the source's domain that the leaf states, over the iterators."""
+        """The point of the source's domain that the leaf states, over the iterators; the iterator where a loop ends."""
+        if isinstance(self.op, ForOp):
+            return (Sym(self.op.iterator),)
         return tuple(value for _, value in self.op.point)
 
     @property
@@ -98,10 +104,12 @@ def check_schedule(program: LoopProgramOp, claim: Claim) -> None:
 
     Raises IllegalScheduleError with the op and a point where that is not so.
     """
+    if program.ending is not None:
+        verify_ending(program, program.ending)
     checker = _Checker(claim, Timeline(claim.source.space))
     instances: dict[SdgOp, list[Instance]] = {}
     for found in occurrences(program):
-        if isinstance(found.op, AccessOperation):
+        if isinstance(found.op, AccessOperation | ForOp):
             instance = Instance(found.op, found.frame, found.place, claim.origins[found.op])
             instances.setdefault(instance.source, []).append(instance)
             checker.check_accesses(instance)
@@ -216,6 +224,9 @@ class _Checker:
     def check_accesses(self, instance: Instance) -> None:
         """The leaf works on the rows that its op names at the point."""
         leaf, op = instance.op, instance.source
+        if isinstance(leaf, ForOp):
+            self._check_end(leaf, op)
+            return
         if tuple(name for name, _ in leaf.point) != op.domain.dims:
             raise IllegalScheduleError(f"a leaf of {op_text(op)} does not state its point", op)
         bindings = dict(leaf.point)
@@ -231,10 +242,17 @@ class _Checker:
             if set(reads) != expected:
                 raise IllegalScheduleError(f"a leaf of {op_text(op)} reads other rows", op)
             return
-        self._check_case(instance, op, bindings, set(reads))
+        self._check_case(instance, leaf, op, bindings, set(reads))
+
+    def _check_end(self, loop: ForOp, op: SdgOp) -> None:
+        """A loop that data ends gives the bound of the dim that its op ends, and reads the rows of the op."""
+        right = isinstance(op, UntilOp) and self.space.bound(op.dim) == Sym(loop.gives or "")
+        if not right or loop.until != self._row(op.accesses[0], {op.domain.dims[0]: Sym(loop.iterator)}):
+            raise IllegalScheduleError(f"a loop does not end as {op_text(op)} says", op)
 
     def _check_writes(self, instance: Instance) -> None:
         leaf, op = instance.op, instance.source
+        assert isinstance(leaf, AccessOperation)
         writes = [(write.buffer, write.index) for write in leaf.writes]
         if isinstance(op, OutputOp):
             right = len(writes) == 1 and _output_keys(writes[0][0]) == (op.key.data,) and writes[0][1] == instance.point
@@ -244,12 +262,19 @@ class _Checker:
         if not right:
             raise IllegalScheduleError(f"a leaf of {op_text(op)} writes other rows", op)
 
-    def _check_case(self, instance: Instance, op: MergeOp, bindings: Mapping[str, Expr], reads: set[object]) -> None:
+    def _check_case(
+        self,
+        instance: Instance,
+        leaf: AccessOperation,
+        op: MergeOp,
+        bindings: Mapping[str, Expr],
+        reads: set[object],
+    ) -> None:
         """The case that the leaf copies is the first that holds wherever the leaf runs."""
         chosen: list[Cond] = []
         for access, cond in _first_cases(op):
             if _is_formula(access, op):
-                fits = not reads and _same_formula(access, instance.op, bindings)
+                fits = not reads and _same_formula(access, leaf, bindings)
             else:
                 fits = reads == {self._row(access, bindings)}
             if fits:

@@ -22,7 +22,7 @@ from typing import TypeAlias
 from tempo_ir.lowering.schedule.components import components
 from tempo_ir.lowering.schedule.distances import Distances
 from tempo_ir.lowering.schedule.fusion import DIRECTIONS, Choices, Cluster, Edge, Level, least_shifts
-from tempo_ir.lowering.schedule.graph import Dependence, Graph
+from tempo_ir.lowering.schedule.graph import Dependence, Ending, Graph
 from tempo_ir.lowering.schedule.order import Direction, Leaf, Loop, Node
 from tempo_ir.lowering.schedule.sinking import sink
 
@@ -51,7 +51,10 @@ def schedule(graph: Graph, distances: Distances, choices: Choices, last_resort: 
     """
     scheduler = _Scheduler(graph, distances, choices, last_resort)
     everything = [statement.number for statement in graph.statements]
-    return scheduler.arrange(everything, [Edge(dependence) for dependence in graph.dependences], frozenset())
+    edges = [Edge(dependence) for dependence in graph.dependences]
+    if graph.ending is not None:
+        return scheduler.around(graph.ending, everything, edges)
+    return scheduler.arrange(everything, edges, frozenset())
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,30 @@ class _Scheduler:
     distances: Distances
     choices: Choices
     last_resort: LastResort | None
+
+    def around(self, ending: Ending, statements: Sequence[int], edges: Sequence[Edge]) -> list[Node]:
+        """The order of all statements round a loop that data ends: what it needs, the loop, and what is left."""
+        inside = [number for number in statements if number in ending.shifts]
+        before = [number for number in statements if number in ending.before]
+        after = [number for number in statements if number not in ending.shifts and number not in ending.before]
+
+        def among(numbers: Sequence[int]) -> list[Edge]:
+            members = set(numbers)
+            return [edge for edge in edges if edge.consumer in members and edge.producer in members]
+
+        left = [rest for edge in among(inside) if (rest := self.left_by(ending, edge)) is not None]
+        body = self.arrange(inside, left, frozenset({ending.dim}))
+        loop = Loop(ending.dim, 1, ending.shifts, body, ending.still, ending.bound)
+        nothing = frozenset[str]()
+        return [*self.arrange(before, among(before), nothing), loop, *self.arrange(after, among(after), nothing)]
+
+    def left_by(self, ending: Ending, edge: Edge) -> Edge | None:
+        """The part of an edge that stays inside one iteration of the loop that data ends."""
+        still = {edge.consumer, edge.producer} & ending.still
+        if not still:
+            return self.not_carried(edge, ending.dim, 1, ending.shifts)
+        later = ending.shifts[edge.consumer] > ending.shifts[edge.producer]
+        return None if len(still) == 2 and later else edge
 
     def arrange(self, statements: Sequence[int], edges: Sequence[Edge], used: frozenset[str]) -> list[Node]:
         """The order of some statements inside loops over the used dims, given what those loops do not carry."""

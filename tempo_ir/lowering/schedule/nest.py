@@ -19,7 +19,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """`for iterator in range(lower, upper, step)`, or the same downwards from `upper - 1`."""
+    """`for iterator in range(lower, upper, step)`, or the same downwards from `upper - 1`; where data ends it, it
+    `gives` a bound."""
 
     iterator: str
     lower: Expr
@@ -27,6 +28,7 @@ class For:
     step: int
     down: bool
     body: Sequence[NestNode]
+    gives: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

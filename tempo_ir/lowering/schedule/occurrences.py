@@ -47,7 +47,8 @@ class Occurrence:
 
 
 def occurrences(program: ProgramOp) -> Iterator[Occurrence]:
-    """The ops of a program but for loops and guards, in textual order."""
+    """The ops of a program but for loops and guards, in textual order; a loop that data ends, for its question after
+    each iteration."""
     return _occurrences(program.body.block, Frame(), ())
 
 
@@ -78,7 +79,10 @@ def _occurrences(block: Block, frame: Frame, place: tuple[int, ...]) -> Iterator
     for position, op in enumerate(block.ops):
         here = (*place, position)
         if isinstance(op, ForOp):
-            yield from _occurrences(op.body.block, Frame((*frame.loops, op), frame.guard), here)
+            inside = Frame((*frame.loops, op), frame.guard)
+            yield from _occurrences(op.body.block, inside, here)
+            if op.until is not None:
+                yield Occurrence(op, inside, (*here, len(op.body.block.ops)))
         elif isinstance(op, IfOp):
             then = Frame(frame.loops, conj(frame.guard, op.condition))
             yield from _occurrences(op.then.block, then, (*here, 0))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from tempo_ir.index.expr import Expr, Sym
+from tempo_ir.index.expr import Const, Expr, Sym
 
 Direction: TypeAlias = Literal[1, -1]
 
@@ -23,16 +23,21 @@ class Loop:
     """
     A loop of several statements over a dim.
 
-    Point `d` of statement `s` runs in iteration `d + shifts[s]` upwards, `-d + shifts[s]` downwards.
+    Point `d` of statement `s` runs in iteration `d + shifts[s]` upwards, `-d + shifts[s]` downwards; all points of
+    those that are `still` in iteration `shifts[s]`. Data may end the loop, which then `gives` its bound.
     """
 
     dim: str
     direction: Direction
     shifts: Mapping[int, int]
     body: Sequence[Node]
+    still: frozenset[int] = frozenset()
+    gives: str | None = None
 
     def iteration(self, statement: int) -> Expr:
         """When each point of a statement runs, over its dims."""
+        if statement in self.still:
+            return Const(self.shifts[statement])
         return Sym(self.dim) * self.direction + self.shifts[statement]
 
 

@@ -29,10 +29,10 @@ class SdgSchedulePass(ModulePass):
     ```
 
     Every value gets a buffer with a row per point. Among the orders that the dependences allow the cheapest by the cost
-    model of `target` is taken, of at most `max_candidates`. The result is proved legal before it replaces the program.
-    A program that no order computes is an error that shows the shortest cycle by op and line. With `apart`, loops whose
-    iterations are independent are not fused with those that carry values: more is kept, and a kernel can take many
-    iterations at once.
+    model of `target` is taken, of at most `max_candidates`. The result is proved legal before it replaces the program,
+    unless `check` is false. A program that no order computes is an error that shows the shortest cycle by op and line.
+    With `apart`, loops whose iterations are independent are not fused with those that carry values: more is kept, and a
+    kernel can take many iterations at once.
     """
 
     name = "sdg-schedule"
@@ -40,6 +40,7 @@ class SdgSchedulePass(ModulePass):
     target: str = "cpu"
     max_candidates: int = 4
     apart: bool = False
+    check: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         # islpy is imported only by those who schedule
@@ -50,8 +51,9 @@ class SdgSchedulePass(ModulePass):
             raise PassFailedException(
                 f"unknown target '{self.target}' of {self.name}; use one of {', '.join(MACHINES)}"
             )
+        options = Options(self.target, self.max_candidates, self.apart, self.check)
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
-            scheduled = schedule_program(program, Options(self.target, self.max_candidates, self.apart))
+            scheduled = schedule_program(program, options)
             Rewriter.insert_op(scheduled, InsertPoint.before(program))
             program.detach()
             program.erase()

@@ -4,13 +4,14 @@ From an sdg program to the scheduler's graph: a statement per op that works, a d
 No statement: inputs and parameters (their memory is there from the start), host objects, and constants, indices and
 ranges, which each reader computes in its own leaf, unless one reads them through a slice or hands them to a host call.
 An output of a value at its own points is no statement either: the value is computed into the output's memory. A merge
-of tokens is a statement without work: it stands for the order of host calls.
+of tokens is a statement without work: it stands for the order of host calls; so is what ends a dim by data, which the
+loop over that dim reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import FixedBitwidthType
 from xdsl.ir import Operation, SSAValue
@@ -31,12 +32,16 @@ from tempo_ir.dialects.sdg import (
     ProgramOp,
     SdgOp,
     TokenType,
+    UntilOp,
     op_text,
 )
+from tempo_ir.dialects.sdg.until import bound_of, names_bound, until_of
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index.domain import Domain
-from tempo_ir.index.expr import FALSE, TRUE, Cond, Const, Slice, Sym, conj, disj, negate
+from tempo_ir.index.expr import FALSE, TRUE, Cond, Const, Slice, Sym, conj, disj, free_symbols, negate
+from tempo_ir.index.isl import domain_set
 from tempo_ir.lowering.schedule.distances import happens
+from tempo_ir.lowering.schedule.ending import ending_of
 from tempo_ir.lowering.schedule.graph import Dependence, Graph, Relation, Statement
 
 Source = InputOp | ParameterOp | HostStateOp
@@ -48,23 +53,41 @@ NOMINAL_EXTENT = 64
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a statement does: an op; or, of a merge that was split, one case of it."""
+    """What a statement does: an op, at some of its points; or, of a merge that was split, one case of it."""
 
     op: SdgOp
     case: int | None = None
+    piece: Cond = TRUE
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is the op at all its points."""
+        return self.case is None and self.piece == TRUE
 
     def domain(self) -> Domain:
         """The points at which it runs."""
         domain = self.op.domain
-        if self.case is None:
+        if self.is_whole:
             return domain
-        _, guard = list(guarded_accesses(self.op))[self.case]
-        return Domain(domain.dims, domain.ranges, conj(domain.where, guard))
+        guard = TRUE if self.case is None else list(guarded_accesses(self.op))[self.case][1]
+        return Domain(domain.dims, domain.ranges, conj(domain.where, guard, self.piece))
 
     def accesses(self) -> Sequence[tuple[Access, Cond]]:
         """Its reads, each with the condition under which it happens."""
         accesses = list(guarded_accesses(self.op))
         return accesses if self.case is None else [accesses[self.case]]
+
+    def cases(self, op: MergeOp) -> list[tuple[Cond, Access]]:
+        """The cases of its merge that hold at some of its points; the last one where no other does."""
+        cases = list(zip(op.conds, op.accesses, strict=True))
+        if self.is_whole:
+            return cases
+        points = self.domain()
+        reached = (conj(points.where, guard) for _, guard in guarded_accesses(op))
+        domains = (Domain(points.dims, points.ranges, where) for where in reached)
+        return [
+            case for case, domain in zip(cases, domains, strict=True) if not domain_set(op.space, domain).is_empty()
+        ]
 
 
 @dataclass(frozen=True)
@@ -113,7 +136,27 @@ class Statements:
             return None
         works: list[Work] = []
         for number, work in enumerate(self.works):
-            works += [work] if number not in apart else [Work(work.op, case) for case in range(len(work.op.operands))]
+            cases = range(len(work.op.operands))
+            works += [work] if number not in apart else [Work(work.op, case, work.piece) for case in cases]
+        return Statements(self.program, _graph(self.program, works), works, self.in_place)
+
+    def cut(self, numbers: Collection[int], condition: Cond) -> Statements | None:
+        """
+        The same program with two statements for each among some that has points where a condition on its dims holds
+        and others where it does not; None if there are none.
+        """
+        space = self.program.space
+        dims = free_symbols(condition) & set(space.names)
+        works: list[Work] = []
+        for number, work in enumerate(self.works):
+            sides: list[Work] = []
+            if number in numbers and dims <= set(work.op.domain.dims):
+                pieces = (conj(work.piece, side) for side in (condition, negate(condition)))
+                sides = [Work(work.op, work.case, piece) for piece in pieces]
+                sides = [side for side in sides if not domain_set(space, side.domain()).is_empty()]
+            works += sides if len(sides) == 2 else [work]
+        if len(works) == len(self.works):
+            return None
         return Statements(self.program, _graph(self.program, works), works, self.in_place)
 
     def _skips_a_case(self, dependence: Dependence) -> bool:
@@ -122,7 +165,7 @@ class Statements:
         if not isinstance(work.op, MergeOp) or work.case is not None:
             return False
         read = dependence.relation
-        parts = (Work(work.op, case).domain() for case in range(len(work.op.operands)))
+        parts = (Work(work.op, case, work.piece).domain() for case in range(len(work.op.operands)))
         relations = (Relation(read.consumer, part, read.index, read.guard) for part in parts)
         return not all(happens(self.program.space, relation) for relation in relations)
 
@@ -155,7 +198,7 @@ def is_inline(access: Access, reader: SdgOp) -> bool:
     resumes, which the expression of another point would not.
     """
     formula = access.value.owner
-    if not isinstance(formula, Formula) or isinstance(reader, HostOp):
+    if not isinstance(formula, Formula) or isinstance(reader, HostOp | UntilOp):
         return False
     entries = zip(formula.domain.dims, access.index, strict=True)
     return all(not isinstance(entry, Slice) and isinstance(entry - Sym(dim), Const) for dim, entry in entries)
@@ -214,10 +257,21 @@ def _graph(program: ProgramOp, works: Sequence[Work]) -> Graph:
                 continue
             for number in numbers.get(producer, ()):
                 relation = Relation(consumer.domain, statements[number].domain, access.index, guard)
-                whole = work.case is None and works[number].case is None
-                if whole or happens(program.space, relation):
+                if (work.is_whole and works[number].is_whole) or happens(program.space, relation):
                     dependences.append(Dependence(consumer.number, number, relation))
-    return Graph(program.space, statements, dependences)
+    graph = Graph(program.space, statements, dependences)
+    until = until_of(dict.fromkeys(work.op for work in works))
+    if until is None:
+        return graph
+    bound = bound_of(until, program.space)
+    late = {number for number, work in enumerate(works) if _names_bound(work.op, bound)}
+    return replace(graph, ending=ending_of(graph, until.dim, bound, late))
+
+
+def _names_bound(op: SdgOp, bound: str) -> bool:
+    """Whether a leaf names a bound: its op, or a formula that it computes itself."""
+    formulas = [access.value.owner for access in op.accesses if is_inline(access, op)]
+    return any(isinstance(each, SdgOp) and names_bound(each, bound) for each in (op, *formulas))
 
 
 def _statement(number: int, work: Work) -> Statement:

@@ -5,11 +5,13 @@ Proof that a storage plan keeps every value that is read: on every compile, with
 It is given what the program read and wrote before, and the claim in which cell of which buffer each row lies now. It
 reads loops, guards, order and accesses back from the program and proves, for all sizes that the program admits:
 
-- every operation runs as before, on the rows that the claim names; what is no longer written was a copy onto itself;
-- no cell is written twice, and each is written before it is read;
+- every operation runs as before, on the rows that the claim names, host calls in their order; what is no longer written
+  was a copy onto itself;
+- no cell is written twice, and each that is read is written before;
 - between the write of a cell and a read of it nothing is written where it lies: not by a ring that comes round, not in
   place by an operation that may still read;
-- a buffer made in a loop passes nothing on to the next iteration, and an array of the caller ends with all its rows;
+- a buffer made in a loop passes nothing on to the next iteration; an array of the caller ends with all its rows, and
+  with nothing in those that the program leaves out;
 - what is freed is there, and not read any more.
 
 Questions are asked once per pattern, so that equal layers cost one. Liveness on schedules as in Feautrier (1992).
@@ -23,7 +25,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.loop import BufferDim, BufferType, ForOp, FreeOp, OutputOp, ProgramOp
+from tempo_ir.dialects.loop import BufferDim, BufferType, ForOp, FreeOp, HostOp, OutputOp, ProgramOp
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import (
     TRUE,
@@ -133,11 +135,13 @@ class Content:
     reads: list[Touch] = field(default_factory=list)
     frees: list[Touch] = field(default_factory=list)
     kept: list[Index] = field(default_factory=list)
+    shown: list[Touch] = field(default_factory=list)
+    """What was written of the array of the caller that the buffer is, before."""
 
     @property
     def touches(self) -> list[Touch]:
         """All of them."""
-        return [*self.writes, *self.reads, *self.frees]
+        return [*self.writes, *self.reads, *self.frees, *self.shown]
 
     @property
     def dims(self) -> tuple[BufferDim, ...]:
@@ -158,7 +162,7 @@ class Content:
     def key(self) -> object:
         """Equal keys have equal answers."""
         ranks = self.ranks()
-        parts = (tuple(t.key(ranks) for t in part) for part in (self.writes, self.reads, self.frees))
+        parts = (tuple(t.key(ranks) for t in part) for part in (self.writes, self.reads, self.frees, self.shown))
         depth = len(_loops_round(self.buffer))
         return self.rank, self.stored, self.dims, depth, tuple(self.kept), *parts
 
@@ -192,6 +196,9 @@ class _Checker:
             kept[op] = numbers
             self._check_frame(before[op], instance)
             self._check_accesses(before[op], instance, numbers)
+        hosts = [[one.op for one in some if isinstance(one.op, HostOp)] for some in (self.claim.before, after)]
+        if hosts[0] != hosts[1]:
+            raise IllegalStorageError("host calls run in another order", self.program)
         for origin in self.claim.before:
             for number in range(len(origin.writes)):
                 if number not in kept.get(origin.op, ()):
@@ -265,6 +272,12 @@ class _Checker:
             if isinstance(source.owner, OutputOp):
                 rows = tuple(self._rows(dim) for dim in source.owner.buffer_type.dims)
                 found[memory.buffer].kept.append(memory.at(rows))
+                found[memory.buffer].shown += [
+                    Touch(origin, memory.at(index), 1)
+                    for origin in self.claim.before
+                    for buffer, index in origin.writes
+                    if buffer is source
+                ]
         before = {instance.op: instance for instance in self.claim.before}
         for instance in after:
             if instance.op in self.claim.starts:
@@ -309,6 +322,8 @@ class _Checker:
     def check_memory(self, content: Content) -> None:
         """No value of a buffer is lost while it is read. Raises IllegalStorageError."""
         if not content.writes:
+            for touch in content.reads:
+                raise IllegalStorageError("a row is read that is never written", touch.instance.op)
             return
         key = content.key()
         if key not in self.answers:
@@ -323,11 +338,29 @@ class _Checker:
         written = times.union(content.writes)
         if not _is_single(content.writes, times) or not written.is_single_valued():
             return f"a cell is written twice{_example(written)}"
-        reads = [times.of(touch) for touch in content.reads] + [times.after(kept) for kept in content.kept]
+        shown = [times.after(kept) for kept in content.kept]
+        if (fault := self._shown_fault(content, times, written, shown)) is not None:
+            return fault
+        reads = [times.of(touch) for touch in content.reads]
+        for read in reads:
+            if not read.domain().is_subset(written.domain()):
+                return f"a row is read that is never written{_example(read.subtract_domain(written.domain()))}"
+        reads += shown
         for read in reads:
             if (fault := self._read_fault(content, times, written, read)) is not None:
                 return fault
         return self._free_fault(content, times, written, reads)
+
+    @staticmethod
+    def _shown_fault(content: Content, times: _Times, written: Map, shown: Sequence[Map]) -> str | None:
+        """Whether the caller finds something in rows that were left out, which hold zeros."""
+        for rows in shown:
+            more = written.intersect_domain(rows.domain())
+            for touch in content.shown:
+                more = more.subtract_domain(times.of(touch).domain())
+            if not more.is_empty():
+                return f"a row of the caller's array is written that was left out{_example(more)}"
+        return None
 
     def _read_fault(self, content: Content, times: _Times, written: Map, read: Map) -> str | None:
         kept_only = read.domain().intersect(written.domain())

@@ -9,6 +9,8 @@ from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.index.expr import Index
+from tempo_ir.lowering.bounds import check_bounds
+from tempo_ir.lowering.proofs import proving
 from tempo_ir.lowering.storage.check import Claim, Memory, check_storage
 from tempo_ir.lowering.storage.donation import mark_donations
 from tempo_ir.lowering.storage.frees import Free, insert_frees, last_reads
@@ -17,7 +19,7 @@ from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
 
 
-def plan_storage(program: ProgramOp) -> Counter[str]:
+def plan_storage(program: ProgramOp, *, check: bool = True) -> Counter[str]:
     """
     Let the buffers of a program keep no more rows than are read; counts what was done.
 
@@ -26,13 +28,16 @@ def plan_storage(program: ProgramOp) -> Counter[str]:
     before = instances(program)
     planner = Planner.of(program)
     plan = planner.plan()
-    frees = last_reads(plan, planner.liveness)
+    frees = last_reads(plan, planner.liveness, planner.unknown)
     donated = [(parameter.buffer, output.buffer) for parameter, output in mark_donations(planner, plan)]
     rewriter = Rewriter(program, planner.liveness)
     buffers = rewriter.rewrite(plan)
     freed = insert_frees(frees, buffers, {old: new for new, (old, _) in rewriter.replaced.items()})
     memories = dict(_memories(plan, buffers))
-    check_storage(program, Claim(before, memories, rewriter.replaced, freed, dict(_starts(plan)), donated))
+    if check:
+        with proving():
+            check_bounds(program)
+            check_storage(program, Claim(before, memories, rewriter.replaced, freed, dict(_starts(plan)), donated))
     return _summary(plan, frees, donated)
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tempo_ir.dialects.loop import AccessOperation, FreeOp, IfOp
+from tempo_ir.dialects.loop.ending import Unknown
 from tempo_ir.index.expr import TRUE, Cond, Index, free_symbols
-from tempo_ir.index.isl import Inexact
 from tempo_ir.lowering.storage.liveness import OPERAND, CellUse, Liveness, Question
 from tempo_ir.lowering.storage.plan import Planned
 
@@ -28,10 +28,10 @@ class Free:
     cells: Index
 
 
-def last_reads(plan: Sequence[Planned], liveness: Liveness) -> list[Free]:
-    """What to free, in program order."""
+def last_reads(plan: Sequence[Planned], liveness: Liveness, unknown: Unknown) -> list[Free]:
+    """What to free, in program order; what only the end of a loop could tell is left to the end of its buffer."""
     frees = dict.fromkeys(free for planned in plan for free in _of(planned, liveness))
-    return list(frees)
+    return [free for free in frees if not unknown.at(free.after, free_symbols(free.guard), free_symbols(free.cells))]
 
 
 def _of(planned: Planned, liveness: Liveness) -> Iterator[Free]:
@@ -41,7 +41,7 @@ def _of(planned: Planned, liveness: Liveness) -> Iterator[Free]:
     for number, use in enumerate(planned.uses):
         if use.use.writes or not isinstance(use.use.op, AccessOperation) or _overwrites(planned, use):
             continue
-        for guard, cells in _pieces(question, number, liveness):
+        for guard, cells in liveness.last_reads(question, number):
             if _varies(planned.index(cells), use):
                 yield Free(use.use.op, guard, planned, cells)
 
@@ -50,13 +50,6 @@ def _overwrites(planned: Planned, use: CellUse) -> bool:
     """Whether the operation may write in place what it reads, which is the end of that row."""
     op = use.use.op
     return use.moment == OPERAND and any(other.use.writes and other.use.op is op for other in planned.uses)
-
-
-def _pieces(question: Question, number: int, liveness: Liveness) -> list[tuple[Cond, Index]]:
-    try:
-        return liveness.last_reads(question, number)
-    except Inexact:
-        return []
 
 
 def _varies(index: Index, use: CellUse) -> bool:

@@ -33,6 +33,7 @@ from tempo_ir.index.isl import (
     read_set,
     tuple_text,
 )
+from tempo_ir.index.limits import limited
 from tempo_ir.lowering.storage.uses import Frame, Use, iterations
 
 Answer = TypeVar("Answer")
@@ -136,10 +137,11 @@ class Liveness:
         """
         The cells that are read no more after a use, in pieces: a guard over the iterators, and an index.
 
-        What is only known to be read no more because a loop ends there is left out. Raises NotAffine, Inexact.
+        What is only known to be read no more because a loop ends there is left out; of cells that are no such pieces, or
+        only after much work, none is found. Raises NotAffine.
         """
         key = ("last", number, question.key)
-        return self._asked(key, lambda: self._last_reads(question, number))
+        return self._asked(key, lambda: self._exact_last_reads(question, number))
 
     def comes_before(self, earlier: Sequence[CellUse], later: Sequence[CellUse]) -> bool:
         """Whether no use of `later` runs before one of `earlier`; of one operation reads run before writes."""
@@ -196,6 +198,13 @@ class Liveness:
         names = [f"c{number}'" for number in range(len(use.cells))]
         body = f"{tuple_text('', names)} : 0 <= {names[position]} < {outer.expr(extent)}"
         return self._cells(use).is_subset(read_set(outer.declared(body)))
+
+    def _exact_last_reads(self, question: Question, number: int) -> list[tuple[Cond, Index]]:
+        try:
+            with limited():
+                return self._last_reads(question, number)
+        except Inexact:
+            return []
 
     def _last_reads(self, question: Question, number: int) -> list[tuple[Cond, Index]]:
         use = question.uses[number]
@@ -350,4 +359,4 @@ def _lives_in_one_iteration(question: Question) -> bool:
     return True
 
 
-__all__ = ["HELD", "OPERAND", "RESULT", "CellUse", "Inexact", "Liveness", "Question"]
+__all__ = ["HELD", "OPERAND", "RESULT", "CellUse", "Liveness", "Question"]

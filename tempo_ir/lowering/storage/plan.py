@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import permutations
 from math import prod
 
 from xdsl.ir import SSAValue
 
 from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferDim, FreeOp, OutputOp, ProgramOp
+from tempo_ir.dialects.loop.ending import Unknown
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import Const, Expr, Index, Slice, Sym, free_symbols
 from tempo_ir.index.isl import NotAffine
@@ -80,6 +82,11 @@ class Planner:
         """The dims and bounds of the program."""
         return self.program.space
 
+    @cached_property
+    def unknown(self) -> Unknown:
+        """The bound that data decides, where it is not known yet."""
+        return Unknown.of(self.program)
+
     def plan(self) -> list[Planned]:
         """The memories of the program that are not the caller's alone, in program order."""
         for op in self.program.body.block.ops:
@@ -144,6 +151,8 @@ class Planner:
             return "a slice would read rows that do not lie side by side"
         if source is target:
             return None
+        if any(self.unknown.at(use.use.op, free_symbols(use.cells)) for use in uses):
+            return f"where a row lies is not known before the loop that gives {self.unknown.bound} is done"
         here = [[use for use in uses if use.use.writes and use.use.buffer in side.members] for side in (source, target)]
         if any(not self.liveness.are_disjoint(left, right) for left in here[0] for right in here[1]):
             return "a row of one memory would have two values"

@@ -24,16 +24,17 @@ from tempo_ir.dialects.sdg.locations import op_text
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import Extent, dtype_name, shape_of
 from tempo_ir.index import Expr, free_symbols
+from tempo_ir.index.expr import TRUE
 from tempo_ir.lowering.kernels.draws import SEED, start_of
-from tempo_ir.lowering.kernels.layout import Layout, array_of
+from tempo_ir.lowering.kernels.layout import Layout, array_of, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.triton.expressions import Number, number_text, triton_type
 from tempo_ir.lowering.triton.python_text import condition_text, expression_text, extent_text, tuple_text
 from tempo_ir.lowering.triton.values import identifier_of
 from tempo_ir.lowering.triton.writer import RESERVED, Lines, Names, identifier
 
-SUPPORT = ("Rows", "argsort", "call_host", "check", "make_host", "scatter_add", "sort")
-LOCALS = ("arrays", "device", "hosts", "seed", "start", "torch")
+SUPPORT = ("ProgramError", "Rows", "argsort", "call_host", "check", "make_host", "scatter_add", "sort")
+LOCALS = ("arrays", "device", "extents", "hosts", "seed", "start", "torch")
 
 
 def driver_text(module: ModuleOp) -> str:
@@ -70,6 +71,8 @@ class _Driver:
         self.symbols[str(SEED)] = "seed"
         self.starts = {str(start_of(name)): name for name in self.space.names}
         self.symbols |= {symbol: self.names.unique(f"start_{name}") for symbol, name in self.starts.items()}
+        self.most = most_of(program)
+        self.symbols |= {str(symbol): self.names.unique(f"most_{bound}") for bound, symbol in self.most}
         self.iterators: dict[str, str] = {}
         self.hosts: dict[str, str] = {}
         self.layouts: dict[SSAValue, Layout] = {}
@@ -82,10 +85,11 @@ class _Driver:
         self.head(hosts)
         self.block(self.program.body.block)
         outputs = [op for op in self.program.body.block.ops if isinstance(op, loop.OutputOp)]
-        results = ", ".join(f"{_string(op.key.data)}: {self.names[op.buffer]}" for op in outputs)
+        results = ", ".join(f"{_string(op.key.data)}: {self.result(op)}" for op in outputs)
         self.lines.add(f"return {{{results}}}")
         parameters = "".join(f", {self.symbols[name]}" for name in self.space.params)
-        signature = f"def {program_name(self.program)}(arrays, *{parameters}, seed=0, start=None, hosts=None):"
+        extents = ", extents=None" if self.most else ""
+        signature = f"def {program_name(self.program)}(arrays, *{parameters}, seed=0, start=None, hosts=None{extents}):"
         imports = [f"from .kernels.{name} import {name}" for name in sorted(self.launched)]
         if self.used:
             imports.append(f"from .support import {', '.join(sorted(self.used))}")
@@ -113,6 +117,10 @@ class _Driver:
             "",
             "`start` says by dim where a call that resumes goes on; `hosts` makes host objects, by name"
             + (f": {', '.join(hosts)}." if hosts else "; there are none."),
+            *(
+                f"{self.symbols[bound]} is the most steps that there may be; `extents` takes their number."
+                for bound, _ in self.most
+            ),
             "",
             *(f"{op.name.partition('.')[2]} {op.key.data}: {self.type_text(op)}" for op in ops),
             '"""',
@@ -139,6 +147,8 @@ class _Driver:
         for symbol, name in self.starts.items():
             if symbol in used:
                 self.lines.add(f'{self.symbols[symbol]} = (start or {{}}).get("{name}", 0)')
+        for bound, symbol in self.most:
+            self.lines.add(f"{self.symbols[str(symbol)]} = {self.symbols[bound]}")
         for name in hosts:
             self.hosts[name] = self.names.unique(name)
             self.lines.add(f'{self.hosts[name]} = {self.support("make_host")}(hosts, "{name}")')
@@ -152,7 +162,7 @@ class _Driver:
 
     def layout(self, op: loop.BufferOperation) -> Layout:
         if op.buffer not in self.layouts:
-            self.layouts[op.buffer] = Layout.of(op.buffer_type, self.space)
+            self.layouts[op.buffer] = Layout.of(op.buffer_type, self.space, self.most)
         return self.layouts[op.buffer]
 
     def make(self, op: loop.BufferOperation) -> None:
@@ -171,7 +181,7 @@ class _Driver:
 
     def shape(self, op: loop.BufferOperation, layout: Layout) -> Sequence[Extent]:
         """The extents of a buffer; one for a whole row whose extents differ from row to row."""
-        row = shape_of(layout.type.row)
+        row = layout.room
         if isinstance(op, loop.OutputOp):
             return (*layout.rows, *row)
         stored = set(layout.type.dim_names)
@@ -254,9 +264,34 @@ class _Driver:
                 buffer, index = op.until
                 offset = array_of(loop.BufferAccess.of(buffer, index), self.layouts[buffer]).offset
                 with self.lines.block(f"if {self.names[buffer]}.view(-1)[{self.integer(offset)}]:"):
+                    if op.gives is not None:
+                        self.lines.add(f"{self.symbols[op.gives]} = {name} + 1")
                     self.lines.add("break")
+        if op.gives is not None:
+            self.give(op.gives)
         if shadowed is not None:
             self.symbols[op.iterator] = shadowed
+
+    def give(self, bound: str) -> None:
+        """A loop has given a bound: the caller is told, and what the program declares must hold of it."""
+        value = self.symbols[bound]
+        with self.lines.block("if extents is not None:"):
+            self.lines.add(f"extents[{_string(bound)}] = {value}")
+        if self.space.where != TRUE:
+            failed = f"the program is declared for `{self.space.where}`, which data that ended a dim fails"
+            with self.lines.block(f"if not ({condition_text(self.space.where, self.symbols)}):"):
+                error = self.support("ProgramError")
+                self.lines.add(f"raise {error}({_string(failed)}, {{{_string(bound)}: {value}}})")
+
+    def result(self, op: loop.OutputOp) -> str:
+        """An output with the rows of the steps that ran."""
+        name, layout = self.names[op.buffer], self.layouts[op.buffer]
+        whole = Layout.of(op.buffer_type, self.space)
+        axes = [*zip((*whole.rows, *whole.room), (*layout.rows, *layout.room), strict=True)]
+        if all(extent == room for extent, room in axes):
+            return name
+        slices = (f":{self.extent(extent)}" if extent != room else ":" for extent, room in axes)
+        return f"{name}[{', '.join(slices)}].contiguous()"
 
     def iterator(self, name: str) -> str:
         """The Python name of an iterator, the same in all of its loops."""

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tempo_ir.dialects import loop
 from tempo_ir.lowering.triton.driver import parameter_names, program_name
 from tempo_ir.lowering.triton.package import write_package
+from tempo_ir.reference.calls import Outputs
 from tempo_ir.reference.errors import ExecutionError
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -169,7 +170,7 @@ class InterpretedProgram:
         seed: int = 0,
         hosts: HostFactories = MappingProxyType({}),
         start: Mapping[str, int] = MappingProxyType({}),
-    ) -> dict[str, Array]:
+    ) -> Outputs:
         """The outputs by name. Raises as `Interpreter.job` does."""
         named = {self._parameters[name]: value for name, value in bounds.items()}
         arguments = (
@@ -180,8 +181,10 @@ class InterpretedProgram:
             seed,
             dict(start),
             list(hosts),
+            self.program.ending is not None,
         )
-        return interpreter().job("program", *arguments, hosts=hosts)
+        outputs, extents = interpreter().job("program", *arguments, hosts=hosts)
+        return Outputs.of(outputs, {**bounds, **extents})
 
 
 def run_interpreted(

@@ -105,12 +105,14 @@ def run_kernel(connection, path, name, arguments, grid):
     return [array_of(a) if isinstance(a, torch.Tensor) else a for a in tensors]
 
 
-def run_program(connection, directory, name, arrays, bounds, seed, start, hosts):
-    """Run the program of a package; gives its outputs."""
+def run_program(connection, directory, name, arrays, bounds, seed, start, hosts, ends):
+    """Run the program of a package; gives its outputs, and the bounds that it found where data ends a dim."""
     tensors = {key: tensor_of(np.array(array)) for key, array in arrays.items()}
     makers = {host: lambda host=host: Host(connection, host) for host in hosts}
-    outputs = getattr(load_package(directory), name)(tensors, **bounds, seed=seed, start=start, hosts=makers)
-    return {key: array_of(tensor) for key, tensor in outputs.items()}
+    extents, function = {}, getattr(load_package(directory), name)
+    told = {"extents": extents} if ends else {}
+    outputs = function(tensors, **bounds, seed=seed, start=start, hosts=makers, **told)
+    return {key: array_of(tensor) for key, tensor in outputs.items()}, extents
 
 
 def serve(connection):

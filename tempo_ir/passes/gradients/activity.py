@@ -145,20 +145,26 @@ def refuse_hosts(problem: Problem) -> None:
     for value in reached:
         for use in value.uses:
             op = use.operation
-            if isinstance(op, HostOp) and carries_gradient(value) and any(result in needed for result in op.results):
+            if not isinstance(op, HostOp) or op.gradient is not None or not carries_gradient(value):
+                continue
+            if any(result in needed for result in op.results):
                 refuse(
                     op,
                     f"the gradient of {value_text(problem.loss)} would flow through the host function "
                     f"@{op.object}::@{op.method}, by its argument {value_text(value)}, and a host function has no "
-                    "derivative: put stop_gradient round the argument or round what the function returns",
+                    "derivative: name the method that carries gradients back (gradient=...), or put stop_gradient "
+                    "round the argument or round what the function returns",
                 )
 
 
 def _needs(problem: Problem, value: SSAValue) -> Iterator[SSAValue]:
-    """`dependencies`, and through host calls by the token, for an earlier call may have changed the object."""
+    """`dependencies`, and through host calls by the token, for an earlier call may have changed the object.
+
+    A call that says its gradient depends on its arguments alone.
+    """
     yield from problem.dependencies(value)
     op = value.owner
-    if isinstance(op, HostOp):
+    if isinstance(op, HostOp) and op.gradient is None:
         yield from (v for v in op.operands if carries_gradient(v) or isinstance(v.type, TokenType))
     elif isinstance(op, MergeOp) and isinstance(value.type, TokenType):
         yield from op.operands

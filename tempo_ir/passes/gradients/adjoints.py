@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from tempo_ir.dialects.sdg import Access, MergeOp
-from tempo_ir.dialects.types import Shape, element, shape_of
+from tempo_ir.dialects.types import shape_of
 from tempo_ir.index import TRUE, Cond, Domain, Space, conj, disj, negate
-from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
+from tempo_ir.passes.building import GraphBuilder, normal_form
 from tempo_ir.passes.gradients.inverse_reads import Contribution
+from tempo_ir.passes.gradients.zeros import guarded, zeros_like
 
 
 @dataclass(frozen=True)
@@ -65,25 +66,6 @@ def _by_cases(build: GraphBuilder, space: Space, term: Contribution) -> Access:
     if not isl.prove(term.where, space, build.domain):
         cases.append((rest, zeros_like(build, cases[0][1])))
     return build.insert(MergeOp(*cases, domain=build.domain))
-
-
-def guarded(build: GraphBuilder, where: Cond, access: Access) -> Access:
-    """`access` where the condition holds, zeros elsewhere in the domain of `build`."""
-    zeros = zeros_like(build, access)
-    return build.insert(MergeOp((where, access), (negate(where), zeros), domain=build.domain))
-
-
-def zeros_like(build: GraphBuilder, access: Access) -> Access:
-    """Zeros of the type that is read."""
-    return zeros(build, shape_of(access.tensor), access)
-
-
-def zeros(build: GraphBuilder, shape: Shape, like: Access) -> Access:
-    """Zeros of a shape, with the element type of `like`."""
-    dims = symbols_of(shape) & set(build.domain.dims)
-    if dims:
-        return build.broadcast(build.number_like(0.0, like), shape)
-    return build.constant(0.0, element(like.type), shape)
 
 
 def completed(build: GraphBuilder, space: Space, adjoint: Adjoint, result_type: Attribute, domain: Domain) -> Access:

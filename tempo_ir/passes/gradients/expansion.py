@@ -8,13 +8,14 @@ from types import MappingProxyType
 
 from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.sdg import Access, AccessOp, InputOp, MergeOp, SdgOp, domain_of
+from tempo_ir.dialects.sdg import Access, AccessOp, HostOp, InputOp, MergeOp, SdgOp, domain_of
 from tempo_ir.dialects.types import as_tensor, element
 from tempo_ir.index import TRUE, Cond, Domain, Space, Sym, compose, conj, negate
 from tempo_ir.passes.building import GraphBuilder
 from tempo_ir.passes.gradients import rules_elementwise, rules_reduction, rules_shape
-from tempo_ir.passes.gradients.activity import Problem
+from tempo_ir.passes.gradients.activity import Problem, carries_gradient
 from tempo_ir.passes.gradients.adjoints import Adjoint, combined, completed
+from tempo_ir.passes.gradients.host_calls import HostGradient
 from tempo_ir.passes.gradients.inverse_reads import Contribution, contributions
 from tempo_ir.passes.gradients.step import Rule, Sent, Step
 from tempo_ir.passes.utilities import erase, refuse
@@ -34,6 +35,7 @@ class Expansion:
     space: Space
     adjoints: dict[SSAValue, Adjoint] = field(default_factory=dict[SSAValue, Adjoint])
     terms: dict[SSAValue, list[Contribution]] = field(default_factory=dict[SSAValue, list[Contribution]])
+    visited: set[SSAValue] = field(default_factory=set[SSAValue])
 
     def run(self) -> None:
         """Fill `adjoints`; a value that the loss reaches through steps alone (floor, sign) gets none."""
@@ -94,7 +96,7 @@ class Expansion:
         adjoint = self._combined(value)
         if adjoint is not None:
             self.adjoints[value] = adjoint
-            self._step(value)
+        self._step(value)
 
     def _combined(self, value: SSAValue) -> Adjoint | None:
         terms = self.terms.get(value)
@@ -118,7 +120,13 @@ class Expansion:
         wanted = frozenset(number for number, operand in enumerate(op.operands) if operand in self.problem.active)
         if not wanted:
             return
-        adjoint = self.adjoints[value]
+        self.visited.add(value)
+        if isinstance(op, HostOp):
+            self._host(op, wanted)
+            return
+        adjoint = self.adjoints.get(value)
+        if adjoint is None:
+            return
         build = self.build.at(adjoint.domain, op.location)
         if isinstance(op, MergeOp):
             self._merge(op, adjoint, build, wanted)
@@ -141,6 +149,23 @@ class Expansion:
                 narrower = build.at(Domain(domain.dims, domain.ranges, holds))
                 self._receive(op, narrower, Sent(number, adjoint.access, None))
             earlier.append(negate(cond))
+
+    def _host(self, op: HostOp, wanted: frozenset[int]) -> None:
+        """A call of a host function, once the gradients of all its results are known."""
+        outputs = [value for value in op.outputs if carries_gradient(value)]
+        active = [value for value in outputs if value in self.problem.active]
+        if not self.visited.issuperset(active) or not any(value in self.adjoints for value in active):
+            return
+        build = self.build.at(op.domain, op.location)
+        cotangents: list[Access] = []
+        for value in outputs:
+            zero = Adjoint(build.number(0.0, element(value.type)), op.domain)
+            adjoint = self.adjoints.get(value, zero)
+            cotangents.append(completed(build, self.space, adjoint, value.type, op.domain))
+        steps = frozenset(dim for leaf in self.problem.leaves for dim in domain_of(leaf).dims)
+        gradients = HostGradient(op, build, self.space, steps).call(cotangents)
+        for number in sorted(wanted):
+            self._receive(op, build, Sent(number, gradients[number], None))
 
     def _receive(self, op: AccessOp, build: GraphBuilder, sent: Sent) -> None:
         if sent.operand not in range(len(op.operands)) or op.operands[sent.operand] not in self.problem.active:

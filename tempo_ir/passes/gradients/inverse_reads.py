@@ -6,40 +6,32 @@ gradient of the read. `y[t] = f(x[0:t + 1])` contributes the rows `t` of `a[t:T]
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
 from xdsl.ir import Operation
 
-from tempo_ir.dialects.sdg import Access, ArangeOp, PadOp, ScatterAddOp, domain_of, value_text
-from tempo_ir.dialects.types import Extent, shape_of, tensor
+from tempo_ir.dialects.sdg import Access, domain_of, value_text
 from tempo_ir.index import (
     TRUE,
     Cond,
-    Const,
     Domain,
-    Entry,
-    Expr,
     Index,
     IndexExpressionError,
     Slice,
     Space,
     Sym,
-    as_expr,
-    compare,
-    compose,
     conj,
     disj,
-    free_symbols,
     index_text,
-    maximum,
-    minimum,
     negate,
-    substitute,
 )
-from tempo_ir.passes.building import GraphBuilder, full
+from tempo_ir.passes.building import GraphBuilder
+from tempo_ir.passes.gradients.readers import Readers
+from tempo_ir.passes.gradients.zeros import guarded
+from tempo_ir.passes.remarks import remark
 from tempo_ir.passes.utilities import refuse
 
 Piece: TypeAlias = tuple[Cond, Index]
@@ -69,36 +61,78 @@ def contributions(
     """What a read by `reader`, at every point of `build.domain`, adds to the adjoint of the value read.
 
     `gradient` is the gradient of what is read, over the dims of `build.domain`; its shape broadcasts to that of the
-    read. Raises PassFailedException where the readers of a point are no ranges.
+    read. Where the readers of a point are no ranges they are sought among all points of the dims, and where they are no
+    ranges there, each point asks all of them whether they read it.
+    Raises PassFailedException where rows of several extents have none that bounds them all.
     """
     producer = domain_of(read.value)
-    pieces = _inverse(reader, space, build.domain, read, producer)
+    try:
+        pieces = inverse_pieces(space, build.domain, read.index, producer)
+    except IndexExpressionError as error:
+        return _among_all(reader, build, space, read, gradient, error)
+    return _by_pieces(reader, Readers(build, space, read, gradient, _ragged(build.domain, pieces)), pieces, mask)
+
+
+def _ragged(consumer: Domain, pieces: Sequence[Piece]) -> frozenset[str]:
+    """The consumer dims over which a box has several points."""
+    return frozenset(
+        dim for _, box in pieces for dim, entry in zip(consumer.dims, box, strict=True) if isinstance(entry, Slice)
+    )
+
+
+def _by_pieces(
+    reader: Operation, readers: Readers, pieces: Sequence[Piece], mask: Access | None = None
+) -> list[Contribution]:
+    """The terms of readers in boxes."""
     if not pieces:
         return []
-    ragged = frozenset[str]().union(*(_sliced(build.domain, box) for _, box in pieces))
-    readers = _Readers(build, space, read, gradient, ragged).settled()
-    _refuse_ragged(reader, read, readers)
+    read, build, producer = readers.read, readers.build, domain_of(readers.read.value)
+    settled = _settled(reader, readers)
     kept = mask if read.index == pieces[0][1] == tuple(Sym(dim) for dim in producer.dims) else None
     found: list[Contribution] = []
-    for group in _exclusive_groups(space, producer, pieces):
+    for group in _exclusive_groups(readers.space, producer, pieces):
         cases: list[tuple[Cond, Access]] = []
         for guard, box in group:
             points = Domain(producer.dims, producer.ranges, conj(producer.where, guard))
-            cases.append((guard, readers.term(build.at(points), box)))
+            cases.append((guard, settled.term(build.at(points), box)))
         found.append(Contribution(tuple(cases), kept))
     return found
 
 
-def _refuse_ragged(reader: Operation, read: Access, readers: _Readers) -> None:
+def _settled(reader: Operation, readers: Readers) -> Readers:
     """Rows of several readers are added up as one tensor, so they need one shape."""
-    for extent in shape_of(readers.gradient.tensor):
-        if isinstance(extent, Expr) and (dims := free_symbols(extent) & readers.ragged):
-            refuse(
-                reader,
-                f"no gradient through the read {value_text(read.value)}{index_text(read.index)}: points are read for "
-                f"several {min(dims)}, at which the extent is {extent}; pad the rows to one extent that names no "
-                f"{min(dims)}, or put stop_gradient round the read",
-            )
+    try:
+        return readers.settled()
+    except IndexExpressionError as error:
+        read = readers.read
+        refuse(
+            reader,
+            f"no gradient through the read {value_text(read.value)}{index_text(read.index)}: points are read several "
+            f"times, in rows that have no greatest extent ({error}); pad the rows to one extent, or put stop_gradient "
+            "round the read",
+        )
+
+
+def _among_all(
+    reader: Operation, build: GraphBuilder, space: Space, read: Access, gradient: Access, reason: IndexExpressionError
+) -> list[Contribution]:
+    """The readers of a point among all points of their dims, the gradient being zero where there is no read."""
+    dims, producer = build.domain.dims, domain_of(read.value)
+    settled = _settled(reader, Readers(build, space, read, gradient, frozenset(dims), grown=True))
+    everywhere = build.at(Domain(dims))
+    gradient = settled.gradient
+    if domain_of(gradient.value) != everywhere.domain:
+        gradient = guarded(everywhere, build.domain.condition(space), gradient)
+    readers = replace(settled, build=everywhere, gradient=gradient)
+    try:
+        return _by_pieces(reader, readers, inverse_pieces(space, everywhere.domain, read.index, producer))
+    except IndexExpressionError:
+        remark(
+            reader,
+            f"the gradient through the read {value_text(read.value)}{index_text(read.index)} looks at every reader for "
+            f"every point: {reason}",
+        )
+        return [Contribution(((TRUE, readers.chosen(build.at(producer))),))]
 
 
 def _exclusive_groups(space: Space, producer: Domain, pieces: Sequence[Piece]) -> list[list[Piece]]:
@@ -123,18 +157,6 @@ def _exclude(space: Space, domain: Domain, first: Cond, second: Cond) -> bool:
     return isl.prove(negate(conj(first, second)), space, domain)
 
 
-def _inverse(reader: Operation, space: Space, consumer: Domain, read: Access, producer: Domain) -> tuple[Piece, ...]:
-    """Who reads each point of the producer, as guards over its dims and boxes of consumer points."""
-    try:
-        return inverse_pieces(space, consumer, read.index, producer)
-    except IndexExpressionError as error:
-        refuse(
-            reader,
-            f"no gradient through the read {value_text(read.value)}{index_text(read.index)} in {consumer}: {error}; "
-            "split the read into cases, each of which reads a range, or put stop_gradient round it",
-        )
-
-
 @lru_cache(maxsize=4096)
 def inverse_pieces(space: Space, consumer: Domain, index: Index, producer: Domain) -> tuple[Piece, ...]:
     """`isl.inverse` of a read, on values alone, so that the thousand equal reads of a deep network cost one answer."""
@@ -147,119 +169,3 @@ def inverse_pieces(space: Space, consumer: Domain, index: Index, producer: Domai
     access = isl.access_map(space, consumer, index, producer)
     pieces = inverse(access, isl.domain_set(space, producer))
     return tuple((guard, tuple(producer.simplify(entry, space) for entry in box)) for guard, box in pieces)
-
-
-def _sliced(consumer: Domain, box: Index) -> frozenset[str]:
-    """The consumer dims over which a box has several points."""
-    return frozenset(dim for dim, entry in zip(consumer.dims, box, strict=True) if isinstance(entry, Slice))
-
-
-@dataclass(frozen=True)
-class _Readers:
-    """The gradients of a read at all points of its consumer, to be added up at each point of the value read.
-
-    `ragged` are the consumer dims along which several readers of one point lie.
-    """
-
-    build: GraphBuilder
-    space: Space
-    read: Access
-    gradient: Access
-    ragged: frozenset[str]
-
-    def leading(self) -> list[tuple[str, Slice, int]]:
-        """The axes that the slices of the read added: producer dim, slice, axis of the gradient.
-
-        The axis is negative where the gradient, being the same along it, does not have it.
-        """
-        missing = self.read.tensor.get_num_dims() - self.gradient.tensor.get_num_dims()
-        dims = domain_of(self.read.value).dims
-        slices = [(dim, entry) for dim, entry in zip(dims, self.read.index, strict=True) if isinstance(entry, Slice)]
-        return [(dim, entry, number - missing) for number, (dim, entry) in enumerate(slices)]
-
-    def settled(self) -> _Readers:
-        """Every leading axis grown to all points of its dim, where the slice moves with a `ragged` dim.
-
-        Rows that belong to no point of the slice become zeros, so that equal rows of several readers can be added.
-        """
-        gradient = self.gradient
-        for dim, entry, axis in self.leading():
-            if self._varies(axis) and free_symbols(entry) & self.ragged:
-                gradient = self._grown(gradient, dim, entry, axis)
-        return replace(self, gradient=gradient)
-
-    def _varies(self, axis: int) -> bool:
-        """Whether the gradient has an axis, with more than the one row that stands for all."""
-        return axis >= 0 and shape_of(self.gradient.tensor)[axis] != 1
-
-    def _grown(self, gradient: Access, dim: str, entry: Slice, axis: int) -> Access:
-        bound = self.space.bound(dim)
-        shape = shape_of(gradient.tensor)
-        symbols = free_symbols(entry)
-        if entry.step != 1:
-            ids = self.build.build(ArangeOp, symbols=symbols, values=entry)
-            grown = (*shape[:axis], bound, *shape[axis + 1 :])
-            return self.build.build(ScatterAddOp, ids, gradient, symbols=symbols, axis=axis, shape=grown)
-        before: list[Extent] = [0] * len(shape)
-        after: list[Extent] = [0] * len(shape)
-        first = self._rows_before(entry, bound)
-        before[axis], after[axis] = first, bound - as_expr(shape[axis]) - first
-        # the extent is stated: minima and maxima of a window do not cancel, though isl proves their sum to be the bound
-        whole = tensor(gradient.tensor.element_type, (*shape[:axis], bound, *shape[axis + 1 :]))
-        amounts = {"low": before, "high": after, "value": 0.0}
-        return self.build.build(PadOp, gradient, symbols=symbols, result_type=whole, **amounts)
-
-    def _rows_before(self, entry: Slice, bound: Expr) -> Expr:
-        """The start of a slice, kept inside of the axis where the slice may be empty and lie outside."""
-        from tempo_ir.index import isl
-
-        inside = conj(compare("<=", 0, entry.start), compare("<=", entry.start + entry.extent, bound))
-        if isl.prove(inside, self.space, self.build.domain):
-            return entry.start
-        return maximum(0, minimum(entry.start, bound - entry.extent))
-
-    def term(self, producer: GraphBuilder, box: Index) -> Access:
-        """The sum over the readers in `box` of their gradients of the row that is the producer's current point."""
-        readers, repeated = self._at(box)
-        count = sum(isinstance(entry, Slice) for entry in box) - len(repeated)
-        total = producer.sum(self._rows(producer, readers, box, count), range(count))
-        if not repeated:
-            return total
-        return producer.mul(total, producer.count(repeated, total.tensor.element_type))
-
-    def _at(self, box: Index) -> tuple[Access, list[Extent]]:
-        """The gradient read at a box of consumer points, and how often the box repeats each of the points read."""
-        dims = self.build.domain.dims
-        used = free_symbols(self.gradient.index)
-        repeated: list[Extent] = []
-        entries: list[Entry] = []
-        for dim, entry in zip(dims, box, strict=True):
-            if isinstance(entry, Slice) and dim not in used:
-                repeated.append(entry.extent)
-                entries.append(entry.start)
-            else:
-                entries.append(entry)
-        composed = compose(self.gradient.index, dims, tuple(entries))
-        if composed is not None:
-            return Access(self.gradient.value, composed), repeated
-        return Access(self.build.copy(self.gradient).value, box), []
-
-    def _rows(self, producer: GraphBuilder, readers: Access, box: Index, count: int) -> Access:
-        """`readers` without the axes that the slices of the read added: of each, the row of the current point."""
-        present = [(dim, entry, axis) for dim, entry, axis in self.leading() if axis >= 0]
-        if not present:
-            return readers
-        dims = self.build.domain.dims
-        points = {dim: entry for dim, entry in zip(dims, box, strict=True) if not isinstance(entry, Slice)}
-        take: list[Entry] = [full(extent) for extent in shape_of(readers.tensor)]
-        for dim, entry, axis in present:
-            take[count + axis] = self._position(dim, entry, axis, points)
-        return producer.slice(readers, tuple(take))
-
-    def _position(self, dim: str, entry: Slice, axis: int, points: Mapping[str, Expr]) -> Expr:
-        """Which row of a leading axis belongs to the current point of `dim`."""
-        if not self._varies(axis):
-            return Const(0)
-        if free_symbols(entry) & self.ragged:
-            return Sym(dim)
-        return (Sym(dim) - substitute(entry.start, points)) // entry.step

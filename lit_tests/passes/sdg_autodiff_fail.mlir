@@ -1,4 +1,4 @@
-// What the passes on the graph refuse, each with the place and the way out.
+// What cannot be differentiated is refused, each with the place and the way out.
 // RUN: tempo-opt %s --split-input-file --verify-diagnostics -p sdg-autodiff
 
 sdg.program @unreached dims(t: T) {
@@ -32,4 +32,25 @@ sdg.program @each_other dims(t: T) {
   %z = sdg.mul %x[t], %d1[t] in (t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %d2 = sdg.grad %z wrt %x in (t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
   sdg.output "dx" %d1[t] in (t) : tensor<f32>
+}
+
+// -----
+
+sdg.program @back_and_forth dims(i: I, t: T) where I <= T {
+  %x = sdg.input "x" in (i, t) : tensor<f32>
+  %sim = sdg.host_state @sim : !sdg.token
+  // expected-error@+1 {{the calls of @sim::@back, which carry gradients back, have no order: it is called in (i: 1 to I, t: 0 to i)}}
+  %y, %e = sdg.host @sim::@step(%x[i, t]) after %e0[i, t] gradient @back in (i, t where t < i) : (tensor<f32>, !sdg.token) -> (tensor<f32>, !sdg.token)
+  %e0 = sdg.merge {i = 1 and t = 0 : %sim, t = 0 : %e[i - 1, i - 2], true : %e[i, t - 1]} in (i, t where t < i) : (!sdg.token, !sdg.token, !sdg.token) -> !sdg.token
+  %dx = sdg.grad %y wrt %x in (i, t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  sdg.output "dx" %dx[i, t] in (i, t) : tensor<f32>
+}
+
+// -----
+
+sdg.program @nothing_to_carry_back {
+  %x = sdg.input "x" : tensor<i64>
+  %sim = sdg.host_state @sim : !sdg.token
+  // expected-error@+1 {{the call of @step has no float argument, so it needs no gradient}}
+  %y, %e = sdg.host @sim::@step(%x) after %sim gradient @back : (tensor<i64>, !sdg.token) -> (tensor<f32>, !sdg.token)
 }

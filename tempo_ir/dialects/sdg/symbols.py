@@ -1,0 +1,36 @@
+"""The names that ops and attributes of the sdg dialect mention: dims, and bounds."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Attribute
+
+from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, TokenType
+from tempo_ir.dialects.sdg.base import SdgOp
+from tempo_ir.dialects.types import SizeAttr, as_tensor
+from tempo_ir.index.expr import free_symbols
+
+
+def property_symbols(op: SdgOp) -> frozenset[str]:
+    """The dims and bounds that the properties (other than domain and indices) and result types of an op mention."""
+    symbols: set[str] = set()
+    for name, value in op.properties.items():
+        if name not in ("domain", "indices"):
+            symbols |= attribute_symbols(value)
+    for result in op.results:
+        if not isinstance(result.type, TokenType):
+            symbols |= attribute_symbols(as_tensor(result.type).encoding)
+    return frozenset(symbols)
+
+
+def attribute_symbols(attribute: Attribute) -> frozenset[str]:
+    """The dims and bounds that an attribute mentions."""
+    match attribute:
+        case IndexAttr(data) | EntryAttr(data) | CondAttr(data):
+            return free_symbols(data)
+        case SizeAttr(sizes):
+            return free_symbols(sizes)
+        case ArrayAttr(items):
+            return frozenset[str]().union(*(attribute_symbols(item) for item in items))
+        case _:
+            return frozenset()

@@ -1,0 +1,157 @@
+"""Steps that the caller's side takes part in: calls of host objects, and states carried from step to step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from xdsl.dialects.builtin import StringAttr
+
+from tempo_ir.dialects import sdg
+from tempo_ir.dialects.sdg import Access
+from tempo_ir.index.domain import Domain
+from tempo_ir.index.expr import FALSE, Cond, Expr, Sym, compare, conj, disj, substitute
+from tempo_ir.reference.dtypes import Array
+from tests.fuzz.builder import Builder, NotHere
+from tests.fuzz.values import Numbers, Value
+
+QUARTERS = 4
+"""What a host object adds is a quarter of a number up to this."""
+
+
+@dataclass
+class Recorder:
+    """A host object whose answers depend on the number of the call; `calls` holds what it was given."""
+
+    calls: list[tuple[str, Array]] = field(default_factory=list[tuple[str, Array]])
+
+    def first(self, given: Array) -> Array:
+        """The same, with what the count of calls makes of it."""
+        return self._answer("first", given)
+
+    def second(self, given: Array) -> Array:
+        """As `first`, under another name."""
+        return self._answer("second", given)
+
+    def _answer(self, method: str, given: Array) -> Array:
+        self.calls.append((method, np.array(given)))
+        added = (len(self.calls) * 3 % (QUARTERS + 1)) / 4
+        return np.clip(given, -3, 3).astype(given.dtype) + np.asarray(added, given.dtype)
+
+
+def hosted(b: Builder) -> Value:
+    """Calls of an object at every point of some dims, then perhaps at those of others, in lexicographic order.
+
+    What is given to them is hidden from gradients, which go through no call.
+    """
+    if any(isinstance(op, sdg.HostStateOp) for op in b.block.ops):
+        raise NotHere
+    values = [b.pick(lambda v: v.dtype in ("f32", "f64") and v.is_static and bool(v.dims))]
+    if b.chance(0.4):
+        values.append(b.pick(lambda v: v.dtype in ("f32", "f64") and v.is_static))
+    object_name = "recorder"
+    start = sdg.HostStateOp(object_name)
+    b.block.add_op(start)
+    token, made = Access(start.result), values[0]
+    for value, method in zip(values, ("first", "second"), strict=False):
+        made, token = _called(b, object_name, method, value, token)
+    return made
+
+
+def _called(b: Builder, name: str, method: str, value: Value, token: Access) -> tuple[Value, Access]:
+    """One call per point of the value; gives the token after the last of them."""
+    domain = Domain(value.dims)
+    before = sdg.MergeOp(domain=domain, result_type=sdg.TokenType())
+    b.block.add_op(before)
+    stopped = b.place(sdg.StopGradientOp(b.at(value), domain=domain), value.numbers)
+    here = tuple(map(Sym, value.dims))
+    call = sdg.HostOp(
+        name, method, b.at(stopped), after=Access(before.result, here), returns=[value.type], domain=domain
+    )
+    n = value.numbers
+    grid = None if n.grid is None else max(n.grid, 2)
+    made = b.add(call, Numbers(max(-3.0, min(n.low, 3.0)), min(3.0, max(n.high, -3.0)) + 1, grid, n.rounding))
+    after = Access(call.next_token, here)
+    before.set_cases(carried(b, value.dims, token, after))
+    if not value.dims:
+        return made, after
+    bounds = {dim: b.space.bound(dim) for dim in value.dims}
+    last = sdg.MergeOp(*_at_the_end(bounds, token, after), domain=Domain(), result_type=sdg.TokenType())
+    b.block.add_op(last)
+    return made, Access(last.result)
+
+
+def carried(b: Builder, dims: tuple[str, ...], first: Access, after: Access) -> list[tuple[Cond, Access]]:
+    """The cases of what stands before each point of the dims, points taken in lexicographic order: `first` before the
+    first one, else what is `after` the point before."""
+    cases: list[tuple[Cond, Access]] = [(conj(*(compare("=", Sym(dim), 0) for dim in dims)), first)]
+    for position in reversed(range(len(dims))):
+        inner = dims[position + 1 :]
+        cond = conj(compare(">", Sym(dims[position]), 0), *(compare("=", Sym(dim), 0) for dim in inner))
+        point: dict[str, Expr] = {dims[position]: Sym(dims[position]) - 1}
+        point.update({dim: b.space.bound(dim) - 1 for dim in inner})
+        cases.append((cond, Access(after.value, substitute(after.index, point))))
+    return cases
+
+
+def _at_the_end(bounds: Mapping[str, Expr], first: Access, after: Access) -> list[tuple[Cond, Access]]:
+    """What there is after the last point; what was before, where there is no point."""
+    there = Access(after.value, substitute(after.index, {dim: bound - 1 for dim, bound in bounds.items()}))
+    cases = [
+        (disj(*(compare("<=", bound, 0) for bound in bounds.values())), first),
+        (conj(*(compare(">", bound, 0) for bound in bounds.values())), there),
+    ]
+    return [case for case in cases if case[0] != FALSE]
+
+
+def state(b: Builder) -> Value:
+    """A parameter, a merge and an output of one key: what is carried through the steps of some dims.
+
+    `w = merge {i = 0 : first, i > 0 : next[i - 1]}; next = tanh(w * 0.5 + x)`
+    """
+    value = b.pick(lambda v: v.dtype in ("f32", "f64") and v.is_static and bool(v.dims))
+    dims = value.dims
+    bounds = {dim: b.space.bound(dim) for dim in dims}
+    first = sdg.ParameterOp(f"state{len(b.values)}", value.type)
+    start = b.add(first, Numbers(-3, 3, 2))
+    before = sdg.MergeOp(domain=Domain(dims), result_type=value.type)
+    held = b.add(before, Numbers(-3, 3, None, value.numbers.rounding))
+    half = b.constant(0.5, value.type)
+    scaled = sdg.MulOp(b.at(held), b.at(half), domain=Domain(dims))
+    summed = sdg.AddOp(b.at(b.place(scaled, held.numbers)), b.at(value), domain=Domain(dims))
+    rough = Numbers(-1, 1, None, value.numbers.rounding)
+    following = b.add(sdg.TanhOp(b.at(b.place(summed, rough)), domain=Domain(dims)), rough)
+    after = b.at(following)
+    before.set_cases(carried(b, dims, b.at(start), after))
+    last = b.place(
+        sdg.MergeOp(*_at_the_end(bounds, b.at(start), after), domain=Domain(), result_type=value.type),
+        held.numbers,
+    )
+    # an output is named by how it may differ
+    first.key = StringAttr(f"{last.numbers.rounding.name.lower()}_{first.key.data}")
+    b.block.add_op(sdg.OutputOp(first.key.data, b.at(last)))
+    return held
+
+
+@dataclass
+class Hosts:
+    """The host objects of one run of a program, by name; each is made when the run asks for it."""
+
+    program: sdg.ProgramOp
+    objects: dict[str, list[Recorder]] = field(default_factory=dict[str, list[Recorder]])
+
+    def factories(self) -> dict[str, Callable[[], Recorder]]:
+        """What makes each object."""
+        names = [op.object for op in self.program.body.block.ops if isinstance(op, sdg.HostStateOp)]
+        return {name: lambda name=name: self._made(name) for name in names}
+
+    def calls(self) -> list[tuple[str, str, Array]]:
+        """All calls of each object, in order: object, method, argument."""
+        made = [(name, recorder) for name, recorders in sorted(self.objects.items()) for recorder in recorders]
+        return [(name, method, given) for name, recorder in made for method, given in recorder.calls]
+
+    def _made(self, name: str) -> Recorder:
+        recorder = Recorder()
+        self.objects.setdefault(name, []).append(recorder)
+        return recorder
