@@ -33,6 +33,7 @@ from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from tempo_ir.dialects.sdg import (
+    NO_DIMS,
     Access,
     AccessOp,
     BinaryOp,
@@ -50,7 +51,7 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.dialects.types import Tensor, as_tensor, dtype_name, element, shape_of
 from tempo_ir.index import Const, free_symbols
-from tempo_ir.passes.building import symbols_of
+from tempo_ir.passes.building import Constructor, symbols_of
 from tempo_ir.passes.remarks import remark
 from tempo_ir.passes.utilities import is_readable, programs, replace_proved, run_patterns
 from tempo_ir.reference.dtypes import Array, numpy_dtype
@@ -126,6 +127,15 @@ def _number(op: AccessOp, operands: Sequence[ConstantOp]) -> ConstantOp | None:
     scalars = [np.asarray(operand.number, numpy_dtype(element(operand.result.type))) for operand in operands]
     value = scalars[0] if isinstance(op, BroadcastOp | ReshapeOp) else _evaluated(op, scalars)
     return None if value is None else ConstantOp(value.item(), as_tensor(op.results[0].type))
+
+
+def folded_number(kind: type[BinaryOp], lhs: ConstantOp, rhs: ConstantOp) -> ConstantOp | None:
+    """An op of two constants that are one number each, as one, not yet inserted; None where it has no value."""
+    op = cast(Constructor, kind)(Access(lhs.result), Access(rhs.result), domain=NO_DIMS)
+    assert isinstance(op, AccessOp)
+    folded = _number(op, (lhs, rhs))
+    op.erase()
+    return folded
 
 
 def _size(tensor_type: Tensor) -> float:
