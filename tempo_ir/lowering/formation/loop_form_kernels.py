@@ -72,8 +72,8 @@ class LoopFormKernelsPass(ModulePass):
                 check_kernels(program, before, kernels)
 
 
-def form_program(program: ProgramOp, folds: Sequence[Folds]) -> dict[Operation, Sequence[Operation]]:
-    """Form the kernels of a program; returns for each kernel the leaves it computes, in their order."""
+def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operation, Sequence[Operation]]:
+    """Form the kernels of a program and of its folds; returns for each the leaves that it computes, in their order."""
     kernels: dict[Operation, Sequence[Operation]] = {}
     for each in folds:
         kernels.update(each.form_kernels())
