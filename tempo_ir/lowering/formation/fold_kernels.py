@@ -90,9 +90,9 @@ def fold_loops(block: Block, program: ProgramOp) -> Folds:
         gone -= set(loop.walk())
         leaf.detach()
         leaf.erase()
-    for op in gone:
-        if op.parent is None:
-            op.erase()
+    for loop in loops.values():
+        if loop.parent is None:
+            loop.erase()
     return folds
 
 
@@ -104,7 +104,12 @@ def _best(leaf: ComputeOp, gone: set[Operation], graph: BlockGraph, program: Pro
             growth.add_readers()
         if makers:
             growth.add_makers()
-        if growth.has_one_shape() and is_one_kernel(kernel_of(growth.group()), leaf, program):
+        if not growth.has_one_shape():
+            continue
+        kernel = kernel_of(growth.group())
+        serves = is_one_kernel(kernel, leaf, program)
+        kernel.erase()
+        if serves:
             return growth
     return None
 
