@@ -35,6 +35,8 @@ LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage")
 TOLERANCE = {"exact": 0.0, "half": 4e-2, "single": 3e-4, "double": 1e-8}
 MOVED = {"half": 4e-3, "single": 2e-7, "double": 2e-7}
 """By how much inputs are moved to see what rounding may do to outputs of each kind."""
+OPTIONS: Mapping[str, Mapping[str, object]] = {"sdg-tile": {"tile": 3}}
+"""Options of passes that would do nothing at small sizes without."""
 SEED = 7
 SLOW = "timeout"
 MOST_SECONDS = 20
@@ -150,7 +152,7 @@ class Check:
 
     def one_pass(self, name: str, before: str) -> None:
         module = self.expanded.clone()
-        apply(module, name)
+        apply(module, name, **OPTIONS.get(name, {}))
         if str(module) != before:
             self.agree_on_graph(name, module)
 
