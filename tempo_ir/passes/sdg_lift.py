@@ -46,6 +46,7 @@ from tempo_ir.dialects.sdg import (
     domain_of,
 )
 from tempo_ir.dialects.sdg.reads import read_problem
+from tempo_ir.dialects.sdg.until import needed_for, until_of
 from tempo_ir.dialects.types import element, shape_of, tensor
 from tempo_ir.index import Const, Expr, Slice, free_symbols, substitute
 from tempo_ir.passes.building import GraphBuilder, full
@@ -94,6 +95,9 @@ def _problem(program: ProgramOp, found: Accumulation, *, take_all: bool) -> str 
     groups = [group for group, _ in cycles_along(ops, dim, program.space) if found.merge in group]
     if not groups or set(groups[0]) != {found.merge, found.step}:
         return "other ops recur with it"
+    until = until_of(ops)
+    if until is not None and until.dim == dim and found.merge in needed_for(until):
+        return f"the end of {dim} is computed from it"
     if take_all or _pays(program, found):
         return None
     return f"neither what it accumulates nor who reads it becomes an axis, so that {dim} is a loop anyway"

@@ -197,6 +197,27 @@ def test_it_does_not_apply(program: Program):
     assert str(before) == str(after)
 
 
+def test_what_ends_a_dim_stays_a_loop():
+    """The end of t is where the running sum passes 10; the running product is read when it is known."""
+
+    def program():
+        t, T = tp.dim("t", until=lambda: s > 10)
+        a = tp.input("a", tp.f64[()], over=t)
+        s, p = tp.tensor("s", tp.f64[()], over=t), tp.tensor("p", tp.f64[()], over=t)
+        s[0], s[t] = a, s[t - 1] + a
+        p[0], p[t] = a, p[t - 1] * a
+        tp.output("s", s[T - 1])
+        tp.output("p", p[T - 1])
+
+    before = tp.program(program)().module
+    after = apply(before.clone(), "sdg-lift", all=True)
+    assert merges(after) == 1
+    a = np.arange(1.0, 9.0)
+    for module in (before, after):
+        found = tp.compile(module)(a=a)
+        assert (found["s"], found["p"]) == (15, 120)
+
+
 def test_a_sum_of_inputs_stays_a_loop_and_says_why():
     def program():
         t, T = tp.dim("t")
