@@ -43,7 +43,7 @@ sdg.program @chain dims(t: T) {
 // -----
 
 // a product of operands that all vary gains nothing, unless a range of its rows is read
-sdg.program @outer_products_fail dims(t: T) {
+sdg.program @outer_products dims(t: T) {
   %x = sdg.input "x" in (t) : tensor<4xf32>
   %o = sdg.contract "a,c->ac" %x[t], %x[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
   %p = sdg.contract "a,c->ac" %x[t], %x[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
@@ -52,6 +52,6 @@ sdg.program @outer_products_fail dims(t: T) {
   sdg.output "s" %s : tensor<4x4xf32>
 }
 
-// CHECK-LABEL: sdg.program @outer_products_fail
+// CHECK-LABEL: sdg.program @outer_products
 // CHECK:         %o = sdg.contract "a,c->ac" %x[t], %x[t] in (t)
 // CHECK-NEXT:    %p = sdg.contract "ta,tc->tac" %x[0:T], %x[0:T] :
