@@ -151,21 +151,23 @@ class _Growth:
         return sorted(leaves, key=lambda op: self.graph.number[op])
 
     def add_makers(self) -> None:
-        """Take in the leaves that make the first values of the fold, and nothing else."""
+        """Take in the leaves that make the first values of the fold, and nothing else; and what costs little of the
+        rest that its readers need."""
         (fold,) = folds_of(self.leaf.body.block)
         arguments = zip(self.leaf.body.block.args, self.leaf.reads, strict=True)
-        waiting = [access for argument, access in arguments if argument not in fold.reads]
-        kept = {access.buffer for access in self.leaf.reads if access not in waiting}
+        waiting = [(access, Cost.DEAR) for argument, access in arguments if argument not in fold.reads]
+        kept = {access.buffer for access in self.leaf.reads} - {access.buffer for access, _ in waiting}
+        waiting += [(access, Cost.LIGHT) for member in self.members[1:] for access in member.reads]
         while waiting:
-            access = waiting.pop()
+            access, dearest = waiting.pop()
             users = self._users(access.buffer)
             writers = [op for op in users if isinstance(op, BodyOperation) and access.buffer in op.outs]
             if not isinstance(access.buffer.owner, AllocOp) or access.buffer in kept or len(writers) != 1:
                 continue
             for writer in self._fitting(writers):
                 alone = not set(users) - {writer, *self.members}
-                if alone and writer.writes[0] == access and self._join(writer):
-                    waiting += writer.reads
+                if alone and cost_of(writer) <= dearest and writer.writes[0] == access and self._join(writer):
+                    waiting += [(read, dearest) for read in writer.reads]
 
     def add_readers(self) -> None:
         """Take in what is made of the last values, as long as what is written has several shapes, or the one value

@@ -48,7 +48,7 @@ from tempo_ir.dialects.loop import (
     YieldOp,
     enclosing_loops,
 )
-from tempo_ir.dialects.types import shape_of
+from tempo_ir.dialects.types import Extent, shape_of
 from tempo_ir.index import (
     And,
     Compare,
@@ -61,6 +61,7 @@ from tempo_ir.index import (
     IndexExpressionError,
     Slice,
     Sym,
+    as_expr,
     conj,
     free_symbols,
     negate,
@@ -277,23 +278,34 @@ def _whole(loop: _Loop, access: BufferAccess) -> tuple[BufferAccess, Index]:
     (place,) = places
     entry = access.index[place]
     taken = entry if isinstance(entry, Slice) else Slice(entry, entry + 1)
-    moves = [simplify(substitute(bound, {name: Sym(name) + 1}) - bound) for bound in (taken.start, taken.stop)]
-    extent = simplify(taken.stop - taken.start)
-    step = moves[0]
-    if taken.step != 1 or moves[0] != moves[1] or not isinstance(step, Const) or not isinstance(extent, Const):
-        raise _NoFold("a read does not move steadily")
-    if not 0 < abs(step.value) <= extent.value:
-        raise _NoFold("a read leaves gaps")
+    axis = sum(isinstance(other, Slice) for other in access.index[:place])
+    extent = shape_of(access.type)[axis] if isinstance(entry, Slice) else 1
+    step = _step(loop, taken, extent)
     ends = [substitute(taken, {name: Const(0)}), substitute(taken, {name: loop.count - 1})]
-    low, high = ends if step.value > 0 else ends[::-1]
-    index = (*access.index[:place], Slice(simplify(low.start), simplify(high.stop)), *access.index[place + 1 :])
+    low, high = ends if step > 0 else ends[::-1]
+    index = (*access.index[:place], Slice(low.start, high.stop, taken.step), *access.index[place + 1 :])
     every = BufferAccess.of(access.buffer, index)
-    own = Slice(simplify(taken.start - low.start), simplify(taken.stop - low.start))
-    axis = sum(isinstance(entry, Slice) for entry in access.index[:place])
-    shape = shape_of(every.type)
-    take: list[Entry] = [Slice(Const(0), extent if isinstance(extent, Expr) else Const(extent)) for extent in shape]
-    take[axis] = own if isinstance(entry, Slice) else own.start
+    own = simplify(step // taken.step * Sym(name) if step > 0 else -step // taken.step * (loop.count - 1 - Sym(name)))
+    take: list[Entry] = [Slice(Const(0), as_expr(extent)) for extent in shape_of(every.type)]
+    take[axis] = Slice(own, own + extent) if isinstance(entry, Slice) else own
     return every, tuple(take)
+
+
+def _step(loop: _Loop, taken: Slice, extent: Extent) -> int:
+    """How far a range moves from an iteration to the next: by no more than its own length, so that nothing between is
+    left out, and by all of it where there are rows between its own."""
+    if not isinstance(extent, int):
+        raise _NoFold("a read changes its length")
+    name = loop.op.iterator
+    following = substitute(taken.start, {name: Sym(name) + 1})
+    difference = simplify(following - taken.start)
+    candidates = [difference.value] if isinstance(difference, Const) else [extent * taken.step, -extent * taken.step]
+    runs = (name, Const(0), loop.count - 1)
+    for step in candidates:
+        contiguous = abs(step) == extent * taken.step or (taken.step == 1 and 0 < abs(step) < extent)
+        if contiguous and loop.holds(Compare("=", following, taken.start + step), runs):
+            return step
+    raise _NoFold("a read does not move steadily, or leaves gaps")
 
 
 def _type_symbols(access: BufferAccess) -> set[str]:
