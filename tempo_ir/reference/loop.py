@@ -59,7 +59,8 @@ def run_loop(
     for op in program.body.block.walk():
         if isinstance(op, loop.HostOp) and (name := op.method.root_reference.data) not in run.hosts:
             run.hosts[name] = make_host(name, hosts or {}, op)
-    run.block(program.body.block, dict(bounds))
+    starts = {loop.call_start(dim): run.start.get(dim, 0) for dim in program.space.names}
+    run.block(program.body.block, {**bounds, **starts})
     outputs = [op for op in program.body.block.ops if isinstance(op, loop.OutputOp)]
     return Outputs.of({op.key.data: run.memory[op.buffer].whole(*run.extents(op)) for op in outputs}, run.bounds)
 

@@ -284,8 +284,9 @@ def _ranges(index: Index, symbols: Mapping[str, int]) -> list[range]:
 
 def _rows(source: Array, ranges: Sequence[range], lengths: Sequence[int], row: Sequence[int], access: Access) -> Array:
     """The rows of an argument, which may have room for more steps than there were."""
+    reads_some = all(ranges)
     for taken, extent in zip(ranges, source.shape, strict=False):
-        if taken and not (0 <= taken[0] and taken[-1] < extent):
+        if reads_some and not (0 <= taken[0] and taken[-1] < extent):
             read = f"{value_text(access.value)}{index_text(access.index)}"
             raise ExecutionError(f"{read} reads {taken.start} to {taken[-1]} of {extent} rows")
     selected = source[tuple(slice(t.start, t.stop, t.step) if t else slice(0, 0) for t in ranges)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -81,24 +82,26 @@ class Planted:
             if line.startswith("+++ "):
                 path = line.removeprefix("+++ ").removeprefix("b/")
         for before, after in _hunks(self.text):
-            old = changed.get(path) or (base / path).read_text()
-            if old.count(before) != 1:
+            old = "\n" + (changed.get(path) or (base / path).read_text())
+            count = len(re.findall(f"(?={re.escape(before)})", old))
+            if count != 1:
                 raise DiffError(
-                    f"{self.name}.diff: what it changes stands {old.count(before)} times in {path}: refresh the diff, "
-                    f"that it plants the same fault (`{self.subject}`) in the code as it is now. It looks for\n{before}"
+                    f"{self.name}.diff: what it changes stands {count} times in {path}: refresh the diff, "
+                    f"that it plants the same fault (`{self.subject}`) in the code as it is now. It looks for{before}"
                 )
-            changed[path] = old.replace(before, after)
+            changed[path] = old.replace(before, after)[1:]
         return changed
 
 
 def _hunks(text: str) -> list[tuple[str, str]]:
-    """Before and after of each hunk of a diff of one file."""
+    """Before and after of each hunk of a diff of one file, as whole lines: from the end of the line before."""
     hunks: list[tuple[str, str]] = []
     for part in text.split("\n@@")[1:]:
         lines = part.split("\n")[1:]
-        before = [line[1:] for line in lines if line[:1] in (" ", "-")]
-        after = [line[1:] for line in lines if line[:1] in (" ", "+")]
-        hunks.append(("\n".join(before) + "\n", "\n".join(after) + "\n"))
+        before, after = (
+            "\n" + "".join(f"{line[1:]}\n" for line in lines if line[:1] in (" ", sign)) for sign in ("-", "+")
+        )
+        hunks.append((before, after))
     return hunks
 
 

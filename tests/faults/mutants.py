@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tests.faults.copies import TREE, snapshot
 from tests.faults.mutations import Mutant, draw
-from tests.faults.sessions import CAUGHT, MISSED, Outcome, Pool, Trial, check_of
+from tests.faults.sessions import CAUGHT, MISSED, Outcome, Pool, Trial, check_of, outcome_of
 from tests.faults.suite import sessions_for
 
 PACKAGES = ("tempo_ir/index", "tempo_ir/passes", "tempo_ir/lowering/schedule")
@@ -70,9 +70,10 @@ def main(args: Sequence[str] | None = None) -> int:
         print(f"{number}/{len(waiting)} {where}: {outcome.status} {outcome.test} ({outcome.seconds:.0f} s)", flush=True)
     caught = [results.known[name].test for name in trials if results.known[name].status == CAUGHT]
     for _, outcome in pool.run([check_of(caught)]):
-        if outcome.status != MISSED:
-            print(f"{outcome.test} fails without a mutant: {outcome.message}")
-            return 1
+        for name, mutant in [(name, m) for name, m in trials.items() if results.known[name].test in outcome.failed]:
+            print(f"{mutant.path}:{mutant.line}: {results.known.pop(name).test} fails without a mutant too")
+            del trials[name]
+        results.write()
     return report(base, {name: (mutant, results.known[name]) for name, mutant in trials.items()})
 
 
@@ -83,10 +84,14 @@ class Results:
         self.path = path
         self.known: dict[str, Outcome] = {}
         if path.exists():
-            self.known = {name: Outcome(**told) for name, told in json.loads(path.read_text()).items()}
+            self.known = {name: outcome_of(told) for name, told in json.loads(path.read_text()).items()}
 
     def add(self, name: str, outcome: Outcome) -> None:
         self.known[name] = outcome
+        self.write()
+
+    def write(self) -> None:
+        """Bring the file up to date."""
         self.path.write_text(json.dumps({name: asdict(outcome) for name, outcome in self.known.items()}, indent=1))
 
 
@@ -103,6 +108,15 @@ def diff(base: Path, mutant: Mutant) -> str:
     return "\n".join(line for line in lines if not line.startswith(("---", "+++")))
 
 
+def is_explained(explanations: str, path: str, change: str) -> bool:
+    """Whether `survivors.md` has an edit: below the name of its file, with the line before and after."""
+    for part in explanations.split("\n## ")[1:]:
+        name, _, rest = part.partition("\n")
+        if name == path and change.partition("\n")[2] in rest:
+            return True
+    return False
+
+
 def report(base: Path, outcomes: dict[str, tuple[Mutant, Outcome]]) -> int:
     """Print what survived; 1 where some of it is not explained."""
     counts = Counter(outcome.status for _, outcome in outcomes.values())
@@ -110,7 +124,7 @@ def report(base: Path, outcomes: dict[str, tuple[Mutant, Outcome]]) -> int:
     unexplained = 0
     for name, (mutant, outcome) in outcomes.items():
         if outcome.status == MISSED:
-            known = name in explained
+            known = is_explained(explained, mutant.path, diff(base, mutant))
             unexplained += not known
             print(f"\n{name} survives{', as survivors.md says' if known else ''}: {mutant.path}:{mutant.line}")
             print(diff(base, mutant))

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass, field
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,8 @@ class Outcome:
     test: str = ""
     message: str = ""
     seconds: float = 0.0
+    failed: tuple[str, ...] = ()
+    """All tests that failed, where the trial was to go on after the first."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Trial:
     """A copy with some edits, and the sessions of the suite to run on it until the first failure.
 
     A session is a list of paths, all for pytest or all for lit. `hint` is a test to try first. No test begins after
-    `seconds` of processor time. `without` are tests that do not run.
+    `seconds` of processor time. `without` are tests that do not run. It `goes_on` after a failure.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Trial:
     hint: str = ""
     seconds: float = math.inf
     without: tuple[str, ...] = ()
+    goes_on: bool = False
 
 
 @dataclass(eq=False)
@@ -91,12 +95,17 @@ def _last_line(report: pytest.TestReport | pytest.CollectReport) -> str:
     return " ".join(text.split())[:300]
 
 
+def outcome_of(told: dict[str, Any]) -> Outcome:
+    """An outcome as `write` wrote it."""
+    return Outcome(**{**told, "failed": tuple(told["failed"])})
+
+
 def write(path: Path, outcome: Outcome) -> None:
     path.write_text(json.dumps(asdict(outcome)))
 
 
 def read(path: Path) -> Outcome:
-    return Outcome(**json.loads(path.read_text()))
+    return outcome_of(json.loads(path.read_text()))
 
 
 # ---- in the process of one copy ----
@@ -113,7 +122,7 @@ def run_trial(base: Path, folder: Path, trial: Trial) -> None:
     edited_copy(base, folder, trial.edits)
     _enter(folder)
     outcome = _import_problem(folder, trial.edits) or _first_failure(folder, trial)
-    write(folder / REPORT, Outcome(outcome.status, outcome.test, outcome.message, processor_seconds()))
+    write(folder / REPORT, Outcome(outcome.status, outcome.test, outcome.message, processor_seconds(), outcome.failed))
 
 
 def _enter(folder: Path) -> None:
@@ -144,17 +153,19 @@ def _import_problem(folder: Path, edits: Edits) -> Outcome | None:
 
 def _first_failure(folder: Path, trial: Trial) -> Outcome:
     sessions = [[trial.hint], *trial.sessions] if trial.hint else trial.sessions
+    found: dict[str, str] = {}
     for session in sessions:
         if processor_seconds() > trial.seconds:
             break
         write(folder / REPORT, Outcome(STOPPED, session[0], "it did not end"))
         if session[0].startswith("lit_tests"):
-            failed = _lit(folder, session)
+            found |= _lit(folder, trial, session)
         else:
-            failed = _pytest(folder, trial, session)
-        for test, message in failed.items():
-            return Outcome(CAUGHT, test, message)
-    return Outcome(MISSED)
+            found |= _pytest(folder, trial, session)
+        if found and not trial.goes_on:
+            break
+    test, message = next(iter(found.items()), ("", ""))
+    return Outcome(CAUGHT if found else MISSED, test, message, failed=tuple(found))
 
 
 def _pytest(folder: Path, trial: Trial, paths: Sequence[str]) -> dict[str, str]:
@@ -176,15 +187,16 @@ def _pytest(folder: Path, trial: Trial, paths: Sequence[str]) -> dict[str, str]:
     return watcher.failed
 
 
-def _lit(folder: Path, paths: Sequence[str]) -> dict[str, str]:
+def _lit(folder: Path, trial: Trial, paths: Sequence[str]) -> dict[str, str]:
     """The first lit test that fails, if any."""
-    command = [str(Path(sys.executable).parent / "lit"), "-v", "-j1", "--max-failures=1", "--order=lexical", *paths]
+    first = [] if trial.goes_on else ["--max-failures=1"]
+    command = [str(Path(sys.executable).parent / "lit"), "-v", "-j1", *first, "--order=lexical", *paths]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     print(done.stdout, done.stderr)
     failed = [line for line in done.stdout.splitlines() if line.startswith("FAIL: ")]
     if done.returncode and not failed:
         raise RuntimeError(f"lit does not run in {folder}: {done.stdout}{done.stderr}")
-    return {f"lit_tests/{line.split()[3]}": "another text" for line in failed[:1]}
+    return {f"lit_tests/{line.split()[3]}": "another text" for line in failed}
 
 
 # ---- in the process of all ----
@@ -194,7 +206,7 @@ def check_of(tests: Iterable[str]) -> Trial:
     """The trial of a copy without a fault: tests that caught something must pass there."""
     lit = sorted({test for test in tests if test.startswith("lit_tests")})
     others = sorted({test for test in tests if test.startswith("tests")})
-    return Trial("unchanged", {}, [session for session in (lit, others) if session])
+    return Trial("unchanged", {}, [session for session in (lit, others) if session], goes_on=True)
 
 
 @dataclass

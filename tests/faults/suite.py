@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 
 Session = tuple[str, ...]
 
+LIT_PASSES: Session = ("lit_tests/passes",)
+
 OWN: dict[str, tuple[Session, ...]] = {
     "tempo_ir/index": (
         ("lit_tests/passes", "lit_tests/dialects/sdg", "lit_tests/lowering/schedule"),
@@ -22,16 +24,24 @@ OWN: dict[str, tuple[Session, ...]] = {
         ("tests/frontend/test_state.py", "tests/frontend"),
     ),
     "tempo_ir/passes": (
-        ("lit_tests/passes",),
-        ("tests/passes/test_sdg_cleanup.py", "tests/passes/test_sdg_simplify.py", "tests/passes/test_utilities.py"),
+        LIT_PASSES,
+        (
+            *("tests/passes/test_sdg_cleanup.py", "tests/passes/test_sdg_reduce_domain.py"),
+            *("tests/passes/test_utilities.py", "tests/passes/test_sdg_simplify.py"),
+        ),
+        ("tests/semantics/test_types_and_numerics.py", "tests/passes/test_sdg_vectorize.py"),
     ),
     "tempo_ir/passes/gradients": (
+        LIT_PASSES,
         ("tests/frontend/test_gradients.py", "tests/passes/test_sdg_autodiff_rules.py"),
         ("tests/passes/test_sdg_autodiff_losses.py", "tests/passes/test_sdg_autodiff.py"),
         ("tests/semantics/test_gradients_everywhere.py",),
     ),
-    "tempo_ir/passes/vectorize": (("tests/passes/test_sdg_vectorize.py",),),
-    "tempo_ir/passes/simplify": (("tests/semantics/test_optimisation_soundness.py",),),
+    "tempo_ir/passes/vectorize": (LIT_PASSES, ("tests/passes/test_sdg_vectorize.py",)),
+    "tempo_ir/passes/simplify": (
+        LIT_PASSES,
+        ("tests/passes/test_sdg_simplify.py", "tests/semantics/test_optimisation_soundness.py"),
+    ),
     "tempo_ir/lowering/schedule": (("lit_tests/lowering/schedule",), ("tests/schedule",)),
     "tempo_ir/lowering/formation": (("lit_tests/lowering/formation",), ("tests/formation",)),
     "tempo_ir/lowering/storage": (
@@ -45,7 +55,10 @@ OWN: dict[str, tuple[Session, ...]] = {
     ),
     "tempo_ir/lowering/llvm": (("lit_tests/lowering/llvm",), ("tests/llvm",)),
     "tempo_ir/lowering/triton": (("lit_tests/lowering/triton",), ("tests/triton/test_memory.py", "tests/triton")),
-    "tempo_ir/runtime": (("tests/runtime/test_calls.py", "tests/runtime"),),
+    "tempo_ir/runtime": (
+        ("tests/runtime/test_calls.py", "tests/runtime"),
+        ("tests/semantics/test_adversaries.py", "tests/semantics/test_storage_and_memory.py"),
+    ),
     "tempo_ir/tools": (("lit_tests/tools",), ("tests/tools",)),
     "examples": (("tests/frontend/test_llm.py", "tests/frontend/test_examples.py"),),
 }

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+from tests.fuzz.__main__ import main
+from tests.fuzz.check import SLOW, Failure
 from tests.fuzz.coverage import Coverage
 from tests.fuzz.generator import generate, text_of
+from tests.fuzz.isolation import answers
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM = """
@@ -30,14 +34,62 @@ def test_a_seed_is_a_program():
         assert done.stdout.strip() == expected
 
 
+POINTS = {
+    "current", "shift back", "shift forward", "reversed", "modular", "floordiv", "scaled", "clamped by min or max",
+    "constant", "last, or by bounds alone", "point of another dim", "points of several dims",
+}  # fmt: skip
+RANGES = {
+    "prefix", "suffix", "window on both sides", "window of one size", "range with a step",
+    "whole range (across a dim)", "range by bounds alone", "range by another dim", "empty range",
+    "ranges of several dims",
+}  # fmt: skip
+FORMS = {
+    "1 dims", "2 dims", "3 dims", "conditions on bounds", "narrowed domains", "dynamic extents",
+    "cases", "cases with 'and'", "cases with 'or'", "host calls", "states",
+    "recurrences", "recurrences forwards", "recurrences backwards", "recurrences both ways",
+    "recurrences of several values", "recurrences over several dims",
+    "gradients", "gradients by several", "gradients of gradients",
+    "f16", "bf16", "f32", "f64", "i64", "bool",
+}  # fmt: skip
+REDUCTIONS = {"sum", "prod", "max", "min", "mean", "argmax", "argmin", "cumsum", "cumprod", "softmax", "contract"}
+
+
 def test_all_kinds_of_programs():
     coverage = Coverage()
-    for seed in range(60):
+    for seed in range(150):
         coverage.add(generate(f"kinds {seed}"))
-    assert {"1 dims", "2 dims", "3 dims", "recurrences", "gradients", "cases", "dynamic extents"} <= set(coverage.forms)
-    assert {"f32", "f64", "i64", "bool"} <= set(coverage.forms)
-    wanted = {"shift back", "shift forward", "reversed", "modular", "floordiv", "clamped by min or max", "constant"}
-    ranges = {"prefix", "suffix", "window on both sides", "range with a step", "whole range (across a dim)"}
-    assert wanted | ranges <= set(coverage.entries)
-    assert len(coverage.ops) > 40
-    assert coverage.programs == 60
+    assert coverage.programs == 150
+    assert POINTS | RANGES <= set(coverage.entries)
+    assert FORMS <= set(coverage.forms)
+    assert {f"sdg.{name}" for name in REDUCTIONS} <= set(coverage.ops)
+    assert len(coverage.ops) > 55
+
+
+def test_a_run_of_the_command_says_what_it_tried(capsys, tmp_path):
+    seed_that_passes = "3"
+    arguments = ["--programs", "2", "--seed", seed_that_passes, "--steps", "2", "--quick", "--out", str(tmp_path)]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "2 programs in" in printed
+    assert "0 failures, 0 refused" in printed
+    assert "index entries, programs with each:" in printed
+    assert not list(tmp_path.iterdir())
+
+
+def answer(name: str) -> str:
+    """What a process answers, or how it ends."""
+    if name == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    while name == "endless":
+        pass
+    return name.upper()
+
+
+def test_processes_that_end_without_an_answer_are_failures():
+    found = dict(answers(answer, ["a", "crash", "endless", "b"], jobs=2, seconds=1))
+    assert found["a"] == "A"
+    assert found["b"] == "B"
+    assert isinstance(found["crash"], Failure)
+    assert found["crash"].kind == "crash SIGSEGV"
+    assert isinstance(found["endless"], Failure)
+    assert found["endless"].kind == SLOW

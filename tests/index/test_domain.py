@@ -82,6 +82,12 @@ def test_points_are_those_of_the_condition(text: str):
 
 def test_a_narrower_range_never_leaves_the_declared_one():
     assert list(domain("(t: -2 to T + 5)").points(space("dims(t: T)"), {"T": 2})) == [{"t": 0}, {"t": 1}]
+    declared, points = space("dims(i: I, t: T)"), domain("(i: -1 to I + 1, t: -1 to T + 1)")
+    held = points.condition(declared)
+    for i in range(-1, 3):
+        for t in range(-1, 4):
+            inside = 0 <= i < 2 and 0 <= t < 3
+            assert evaluate(held, {"I": 2, "T": 3, "i": i, "t": t}) == inside
 
 
 def test_rename():

@@ -37,9 +37,24 @@ def test_a_text_that_cannot_be_read_for_want_of_operations_is_too_much_work() ->
         read_set("[N] -> { [i] : exists (k : i = 2k and 0 <= k and k < N) and (i mod 7 = 3 or i mod 5 = 2) }")
 
 
+def number_without_text() -> None:
+    """Read a number of which isl, its operations spent, gives None for a text."""
+    try:
+        hard()
+    except IslError:
+        int(None)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_number_that_has_no_text_for_want_of_operations_is_too_much_work() -> None:
+    with pytest.raises(TooLarge), limited(1000):
+        number_without_text()
+
+
 def test_other_errors_stay_what_they_are() -> None:
     with pytest.raises(IslError), limited():
         read_set("{ [t] : 0 <= ")
+    with pytest.raises(TypeError), limited():
+        int(None)  # pyright: ignore[reportArgumentType]
 
 
 def test_the_outer_limit_counts() -> None:

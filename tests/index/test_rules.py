@@ -20,6 +20,7 @@ from tempo_ir.index.rules import (
     at_least_zero,
     extreme,
     from_terms,
+    rises,
     simplify,
     terms,
 )
@@ -145,13 +146,34 @@ def _check_at_points(before: Expr, after: Expr, points: Domain):
 
 @pytest.mark.parametrize(
     ("condition", "decided"),
-    [("t >= 0", "true"), ("t < 0", "false"), ("t = T", "false"), ("t ne T", "true"), ("t > 0", "t > 0")],
-)
+    [
+        ("t >= 0", "true"), ("t < 0", "false"), ("t = T", "false"), ("t ne T", "true"), ("t > 0", "t > 0"),
+        ("t = 0", "t = 0"), ("t ne 0", "t ne 0"), ("t = T - 1", "t = T - 1"), ("t ne T - 1", "t ne T - 1"),
+        ("t <= T - 1", "true"), ("t >= T - 1", "t >= T - 1"), ("t > T", "false"), ("t >= T", "false"),
+        ("t < T", "true"),
+    ],
+)  # fmt: skip
 def test_facts_decide_conditions(condition: str, decided: str):
     facts = Facts((("t", Const(0), Sym("T") - 1),), nonnegative=True)
     assert str(simplify(cond(condition), facts)) == decided
     raw = cond(condition)
     assert isinstance(raw, Compare)
+
+
+@pytest.mark.parametrize(
+    ("text", "grows"),
+    [
+        ("T", True), ("T - 1", True), ("2 * T + P", True), ("T floordiv 3", True), ("min(T - 2, P)", True),
+        ("max(0, T - P)", True), ("T * P", True), ("T * (T floordiv 2)", True), ("P - 4", True), ("7", True),
+        ("P - T", False), ("T mod 4", False), ("max(0, P - T)", False), ("P floordiv T", False), ("T * P - T", False),
+        ("-2 * T", False), ("min(T, P - T)", False),
+    ],
+)  # fmt: skip
+def test_what_grows_with_a_symbol(text: str, grows: bool):
+    value = expr(text)
+    assert rises(value, "T") == grows
+    rows = [[evaluate(value, {"T": T, "P": P}) for T in range(1, 12)] for P in range(8)]
+    assert not grows or all(row == sorted(row) for row in rows)
 
 
 def test_facts_are_not_guessed():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
-from passes_support import check_gradients
+from passes_support import apply, check_gradients, outputs, parse
 
 TEMPLATE = """
 sdg.program @p dims(t: T) {{
@@ -135,6 +136,13 @@ def test_contract(spec, z, result):
     check_gradients(program(body, result, z), {"T": 2})
 
 
+@pytest.mark.parametrize(
+    ("spec", "result"), [("ab->ba", "tensor<4x3xf64>"), ("ab->b", "tensor<4xf64>"), ("ab->", "tensor<f64>")]
+)
+def test_contract_of_one_operand(spec, result):
+    check_gradients(program(f'%y = sdg.contract "{spec}" %x[t] in (t) : ({X}) -> {result}', result), {"T": 2})
+
+
 def test_contract_of_one_operand_three_times():
     body = f'%y = sdg.contract "ab,cb,cd->ad" %x[t], %x[t], %x[t] in (t) : ({X}, {X}, {X}) -> {X}'
     check_gradients(program(body), {"T": 2})
@@ -145,3 +153,66 @@ def test_contract_whose_gradient_is_one_number():
         "%y = sdg.sum %m[t] axes [0, 1] in (t) : (tensor<3x2xf64>) -> tensor<f64>"
     )
     check_gradients(program(body, "tensor<f64>", "tensor<4x2xf64>"), {"T": 2})
+
+
+# ---- an unselected side far upstream: behind a sum, at another point, through a recurrence
+
+
+def whole(values: str) -> str:
+    """The gradient by `%x` of `%x` plus what `values` makes of it, in `%far` (a scalar), where it is never chosen."""
+    return f"""
+    sdg.program @p dims(t: T) {{
+      %x = sdg.input "x" in (t) : tensor<3xf64>
+      %zero = sdg.constant 0.0 : tensor<f64>
+      %half = sdg.constant 0.5 : tensor<f64>
+      %minus = sdg.constant -1.5 : tensor<f64>
+      %never = sdg.constant 9.0 : tensor<f64>
+      %s = sdg.sum %x[t] axes [0] in (t) : (tensor<3xf64>) -> tensor<f64>
+      {values}
+      %c = sdg.gt %s[t], %never in (t) : (tensor<f64>, tensor<f64>) -> tensor<i1>
+      %chosen = sdg.select %c[t], %far[t], %zero in (t) : (tensor<i1>, tensor<f64>, tensor<f64>) -> tensor<f64>
+      %loss = sdg.add %s[t], %chosen[t] in (t) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+      %dx = sdg.grad %loss wrt %x in (t) : (tensor<f64>, tensor<3xf64>) -> tensor<3xf64>
+      sdg.output "dx" %dx[t] in (t) : tensor<3xf64>
+    }}"""
+
+
+V, Q = "tensor<3xf64>", "tensor<f64>"
+SUM_OF_U = f"%far = sdg.sum %u[t] axes [0] in (t) : ({V}) -> {Q}"
+FAR = {
+    "log": f"%u = sdg.log %x[t] in (t) : ({V}) -> {V}\n{SUM_OF_U}",
+    "sqrt": f"%u = sdg.sqrt %x[t] in (t) : ({V}) -> {V}\n{SUM_OF_U}",
+    "rsqrt": f"%u = sdg.rsqrt %x[t] in (t) : ({V}) -> {V}\n{SUM_OF_U}",
+    "reciprocal": f"%u = sdg.div %half, %x[t] in (t) : ({Q}, {V}) -> {V}\n{SUM_OF_U}",
+    "quotient": f"%u = sdg.div %x[t], %x[t] in (t) : ({V}, {V}) -> {V}\n{SUM_OF_U}",
+    "power": f"%u = sdg.pow %x[t], %half in (t) : ({V}, {Q}) -> {V}\n{SUM_OF_U}",
+    "power below 0": f"%u = sdg.pow %x[t], %minus in (t) : ({V}, {Q}) -> {V}\n{SUM_OF_U}",
+    "x log x": f"""%l = sdg.log %x[t] in (t) : ({V}) -> {V}
+      %u = sdg.mul %l[t], %x[t] in (t) : ({V}, {V}) -> {V}\n{SUM_OF_U}""",
+    "square of a log": f"""%l = sdg.log %x[t] in (t) : ({V}) -> {V}
+      %u = sdg.mul %l[t], %l[t] in (t) : ({V}, {V}) -> {V}\n{SUM_OF_U}""",
+    "exp of a reciprocal": f"""%l = sdg.div %half, %x[t] in (t) : ({Q}, {V}) -> {V}
+      %u = sdg.exp %l[t] in (t) : ({V}) -> {V}\n{SUM_OF_U}""",
+    "norm": f"""%l = sdg.mul %x[t], %x[t] in (t) : ({V}, {V}) -> {V}
+      %n = sdg.sum %l[t] axes [0] in (t) : ({V}) -> {Q}
+      %far = sdg.sqrt %n[t] in (t) : ({Q}) -> {Q}""",
+    "contraction": f"""%u = sdg.log %x[t] in (t) : ({V}) -> {V}
+      %o = sdg.constant 2.0 : {V}
+      %far = sdg.contract "a,a->" %u[t], %o in (t) : ({V}, {V}) -> {Q}""",
+    "the past": f"""%u = sdg.log %x[t] in (t) : ({V}) -> {V}
+      %far = sdg.sum %u[0:t + 1] axes [0, 1] in (t) : ({V}) -> {Q}""",
+    "the step before": f"""%u = sdg.log %x[t] in (t) : ({V}) -> {V}
+      %far = sdg.sum %u[max(t - 1, 0)] axes [0] in (t) : ({V}) -> {Q}""",
+    "a recurrence": f"""%h = sdg.merge {{t = 0 : %s[t], t > 0 : %l[t - 1]}} in (t) : ({Q}, {Q}) -> {Q}
+      %l = sdg.log %h[t] in (t) : ({Q}) -> {Q}
+      %far = sdg.add %l[t], %h[t] in (t) : ({Q}, {Q}) -> {Q}""",
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_no_nan_from_an_unselected_side_upstream(name):
+    module = apply(parse(whole(FAR[name])), "sdg-autodiff")
+    for steps in (1, 2, 5):
+        with np.errstate(all="ignore"):
+            found = outputs(module, {"x": np.zeros((steps, 3))}, {"T": steps})
+        assert found["dx"].tolist() == [[1, 1, 1]] * steps

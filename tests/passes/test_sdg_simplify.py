@@ -54,6 +54,27 @@ APPLIES = {
         M,
         ["sub"],
     ),
+    "(-z) + x": (
+        "%a = sdg.neg %z : ({M}) -> {M}\n%y = sdg.add %a, %x[t] in (t) : ({M}, {M}) -> {M}",
+        M,
+        ["sub"],
+    ),
+    "x - (-z)": (
+        "%a = sdg.neg %z : ({M}) -> {M}\n%y = sdg.sub %x[t], %a in (t) : ({M}, {M}) -> {M}",
+        M,
+        ["add"],
+    ),
+    "|-x|": ("%a = sdg.neg %x[t] in (t) : ({M}) -> {M}\n%y = sdg.abs %a[t] in (t) : ({M}) -> {M}", M, ["abs"]),
+    "x * -1": (
+        "%e = sdg.constant -1.0 : tensor<f64>\n%y = sdg.mul %x[t], %e in (t) : ({M}, tensor<f64>) -> {M}",
+        M,
+        ["neg"],
+    ),
+    "-1 * x": (
+        "%e = sdg.constant -1.0 : tensor<f64>\n%y = sdg.mul %e, %x[t] in (t) : (tensor<f64>, {M}) -> {M}",
+        M,
+        ["neg"],
+    ),
     "c and true": (
         "%d = sdg.and %c[t], %true in (t) : ({B}, tensor<i1>) -> {B}\n"
         "%y = sdg.select %d[t], %x[t], %z in (t) : ({B}, {M}, {M}) -> {M}",

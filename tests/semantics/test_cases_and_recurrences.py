@@ -146,6 +146,7 @@ def test_11_backwards() -> None:
         g = per_step(T, lambda t, r=r: sum(0.5**k * r[t + k] for k in range(len(r) - t)))
         run.gives({"g": g, "h": np.cumsum(g), "centred": g - g.sum()}, r=r)
     run.gives({"g": [3.25, 4.5, 5, 4]}, r=np.array([1, 2, 3, 4], np.float32))
+    assert " down to 0" in run.cpu.ir("loop")
 
 
 def defined(define):

@@ -519,3 +519,78 @@ def grows() -> None:
 )
 def test_what_cannot_end_a_dim_is_refused(function: Callable[[], None], message: str) -> None:
     assert re.search(message, refused(function)), refused(function)
+
+
+def conditions(until: Callable[[tp.Dim, tp.Dim, tp.Tensor], object]) -> Callable[[], None]:
+    def run() -> None:
+        t, _ = tp.dim("t", until=lambda: until(t, P, flag))
+        p, P = tp.dim("p")
+        flag = tp.input("flag", tp.bool[()])
+        x = tp.input("x", tp.f32[()], over=p)
+        tp.output("x", tp.sum(x[0:P]) + tp.cast(t, tp.f32))
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("until", "steps"),
+    [
+        (lambda t, P, flag: flag, lambda T, P: 1),
+        (lambda t, P, flag: tp.logical_not(flag), lambda T, P: T),
+        (lambda t, P, flag: True, lambda T, P: 1),
+        (lambda t, P, flag: False, lambda T, P: T),
+        (lambda t, P, flag: t >= 4, lambda T, P: 5),
+        (lambda t, P, flag: t + 1 >= P, lambda T, P: max(1, P)),
+        (lambda t, P, flag: t % 3 == 2, lambda T, P: 3),
+    ],
+)
+def test_what_a_condition_may_be(until: Callable[..., object], steps: Callable[[int, int], int]) -> None:
+    everywhere = Everywhere(conditions(until))
+    for T, P in ((0, 3), (1, 0), (2, 7), (9, 3), (17, 8)):
+        x = normal(P)
+        outputs = everywhere(T=T, x=x, flag=np.bool_(True))
+        assert outputs.extents == {"t": min(T, steps(T, P)), "p": P}
+        same(outputs["x"], ramp(min(T, steps(T, P))) + x.sum(), "x")
+
+
+def derived() -> None:
+    """Dims whose bounds follow from the one that data decides."""
+    t, T = tp.dim("t", until=lambda: x > 2.0)
+    s, _ = tp.dim("s", T)
+    m, M = tp.dim("m", (T + 1) // 2)
+    x = tp.input("x", tp.f32[()], over=t)
+    tp.output("pairs", x[t] * x[s])
+    tp.output("even", x[2 * m])
+    tp.output("halves", tp.sum(x[0:M]))
+
+
+@pytest.fixture(scope="module")
+def following() -> Everywhere:
+    return Everywhere(derived)
+
+
+@pytest.mark.parametrize("T", SIZES)
+def test_bounds_that_follow_from_the_one_that_data_decides(following: Everywhere, T: int) -> None:
+    x = normal(T, seed=T)
+    x[3:4] = 3.0
+    steps = int(np.argmax(x > 2)) + 1 if (x > 2).any() else T
+    outputs = following(x=x)
+    x = x[:steps]
+    assert outputs.extents == {"t": steps, "s": steps, "m": (steps + 1) // 2}
+    same(outputs["pairs"], x[:, None] * x[None, :], "pairs")
+    same(outputs["even"], x[::2], "even")
+    same(outputs["halves"], x[: (steps + 1) // 2].sum(dtype=np.float32), "halves")
+
+
+def test_states_may_be_given_away_and_arrays_be_torchs() -> None:
+    torch = pytest.importorskip("torch")
+    executable = tp.compile(tp.program(power(6, until=True))())
+    a = np.abs(normal(6, 6)) + np.diag(np.arange(6, dtype=np.float32))
+    expected = executable(matrix=a, I=17)
+    given = executable.init()
+    outputs = executable(matrix=a, I=17, state=given, donate=True)
+    agree(outputs, expected, "donated", exact=True)
+    assert outputs.state["v"] is given["v"]
+    again = executable(matrix=torch.from_numpy(a), I=17)
+    assert isinstance(again["length"], torch.Tensor)
+    same(again["length"].numpy(), expected["length"], "torch", exact=True)

@@ -167,6 +167,7 @@ def test_44_an_exception_of_a_host_is_raised_with_its_point() -> None:
         for error in run.fails(KeyError, "broken", T=5):
             notes = "\n".join(error.__notes__)
             assert "t = 3" in notes
+            assert "@fragile::@step" in notes
             assert f"test_edges_of_the_language.py:{program.__code__.co_firstlineno + 3}" in notes
         run.gives({"y": 2 * (np.exp(np.arange(3)) - 1)}, T=3)
 
@@ -197,6 +198,26 @@ def test_45_two_calls_equal_one(cut: int) -> None:
             np.testing.assert_array_equal(joined, whole["before"])
             np.testing.assert_array_equal(second.state["w"], whole.state["w"])
         np.testing.assert_allclose(joined, whole["before"], rtol=1e-12)
+
+
+def test_45_forty_steps_and_sixty_equal_a_hundred() -> None:
+    def program():
+        i, I = tp.dim("i")
+        w = tp.state("w", tp.f64[2], init=1.0, steps=i)
+        w.next = 0.9 * w + tp.random.normal(spec=tp.f64[2], over=i)
+        tp.output("before", w)
+
+    run = Everywhere(program)
+    state = {"w": np.ones(2)}
+    whole = run(I=100, seed=7, state=state)
+    for executable in (run.cpu, *run.others.values()):
+        first = executable(I=40, seed=7, state=state)
+        second = executable(I=60, seed=7, state=first.state, start={"i": 40})
+        joined = np.concatenate([first["before"], second["before"]])
+        again = executable(I=100, seed=7, state=state)
+        np.testing.assert_array_equal(joined, again["before"])  # bit for bit, the random numbers too
+        np.testing.assert_array_equal(second.state["w"], again.state["w"])
+        np.testing.assert_allclose(again["before"], whole["before"], rtol=1e-12)
 
 
 def test_46_bounds_that_follow_from_others() -> None:

@@ -209,3 +209,142 @@ def test_31_a_leaf_that_the_loss_does_not_reach() -> None:
     assert "a gradient is taken of a scalar" in refused(
         lambda: tp.output("g", tp.grad(x := tp.input("x", tp.f64[2]), x))
     )
+
+
+# ---- more forms, each compared with torch on every way to run it
+
+
+def two_dims(read, shape) -> None:
+    """The gradients by `x` and by the weight of `w * x[read]`, where `read(i, t, I, T, least, most)` is over (i, t)."""
+
+    def program():
+        (i, I), (t, T) = tp.dims("i", "t")
+        x = tp.input("x", tp.f64[()], over=[(i, t)[n] for n in shape])
+        w = tp.input("w", tp.f64[()], over=(i, t))
+        value = (x * x)[read(i, t, I, T, tp.minimum, tp.maximum)]
+        loss = tp.sum(tp.sin(value if value.ndim == 0 else tp.cumsum(value))) * w
+        tp.output("x", tp.grad(loss, x))
+        tp.output("w", tp.grad(loss, w))
+
+    run = Everywhere(program)
+    for size in [(0, 2), (2, 0), (1, 1), (2, 3), (3, 7), (5, 2)]:
+        x, w = normal(*[size[n] for n in shape], dtype=np.float64), normal(*size, seed=1, dtype=np.float64)
+        tx, tw = (torch.from_numpy(array).requires_grad_() for array in (x, w))
+        total = 0 * (tx.sum() + tw.sum())
+        for point in np.ndindex(*size):
+            value = (tx * tx)[read(*point, *size, min, max)]
+            total = total + torch.sin(value if value.ndim == 0 else torch.cumsum(value, 0)).sum() * tw[point]
+        total.backward()
+        run.gives({"x": tx.grad.numpy(), "w": tw.grad.numpy()}, x=x, w=w)
+
+
+ACROSS = {
+    "row": (lambda i, t, I, T, least, most: (i, slice(0, T)), (0, 1)),
+    "lesser of both": (lambda i, t, I, T, least, most: (i, least(i, t)), (0, 1)),
+    "range from a sum": (lambda i, t, I, T, least, most: slice(least(i + t, T), T), (1,)),
+    "steps from the other dim": (lambda i, t, I, T, least, most: slice(least(i, T), T, 2), (1,)),
+}
+
+
+@pytest.mark.parametrize("form", ACROSS)
+def test_28_reads_across_dims(form: str) -> None:
+    two_dims(*ACROSS[form])
+
+
+def test_28_readers_over_a_part_of_the_points() -> None:
+    def program():
+        (i, _), (t, _) = tp.dims("i", "t")
+        v, w = tp.input("v", tp.f64[()]), tp.input("w", tp.f64[()], over=(i, t))
+        y = tp.tensor("y", tp.f64[()], over=(i, t))
+        y[t < i] = tp.sin(v * w)
+        y[(t + i) % 2 == 0] = v * w
+        y[i, t] = w
+        tp.output("v", tp.grad(y * y, v))
+        tp.output("w", tp.grad(y * y, w))
+
+    run = Everywhere(program)
+    for size in [(0, 2), (1, 1), (3, 2), (5, 7)]:
+        v, w = np.float64(0.7), normal(*size, dtype=np.float64)
+        tv, tw = torch.tensor(v, requires_grad=True), torch.from_numpy(w).requires_grad_()
+        i, t = (torch.from_numpy(axis) for axis in np.indices(size))
+        y = torch.where(t < i, torch.sin(tv * tw), torch.where((t + i) % 2 == 0, tv * tw, tw))
+        (y * y).sum().backward()
+        run.gives({"v": tv.grad.numpy(), "w": tw.grad.numpy()}, v=v, w=w)
+
+
+def test_29_recurrences_of_higher_order_by_turns_and_backwards() -> None:
+    def program():
+        t, T = tp.dim("t")
+        x, w = tp.input("x", tp.f64[()], over=t), tp.input("w", tp.f64[()])
+        h, k, b = (tp.tensor(name, tp.f64[()], over=t) for name in "hkb")
+        h[t < 2] = x
+        h[t] = tp.tanh(h[t - 1] * w + h[t - 2] * k[t - 1])
+        k[0] = x * x
+        k[t] = tp.sin(h[t - 1]) + k[t - 1] * w
+        b[T - 1] = k
+        b[t] = tp.cos(b[t + 1]) * h + x
+        tp.output("x", tp.grad(b * b, x))
+        tp.output("w", tp.grad(b * b, w))
+
+    run = Everywhere(program)
+    for T in SIZES:
+        x, w = normal(T, dtype=np.float64), np.float64(0.8)
+        tx, tw = torch.from_numpy(x).requires_grad_(), torch.tensor(w, requires_grad=True)
+        h, k = [], []
+        for t in range(T):
+            h.append(tx[t] if t < 2 else torch.tanh(h[t - 1] * tw + h[t - 2] * k[t - 1]))
+            k.append(tx[0] * tx[0] if t == 0 else torch.sin(h[t - 1]) + k[t - 1] * tw)
+        total, b = 0 * (tx.sum() + tw), None
+        for t in reversed(range(T)):
+            b = k[t] if b is None else torch.cos(b) * h[t] + tx[t]
+            total = total + b * b
+        total.backward()
+        run.gives({"x": tx.grad.numpy(), "w": tw.grad.numpy()}, x=x, w=w)
+
+
+class Cell:
+    """A recurrent cell in numpy."""
+
+    def step(self, x, h):
+        return np.tanh(x * h)
+
+    def back(self, x, h, gradient):
+        slope = gradient * (1 - np.tanh(x * h) ** 2)
+        return slope * h, slope * x
+
+
+def test_31_through_a_host_function_that_names_its_gradient() -> None:
+    def program():
+        t, T = tp.dim("t", at_least=1)
+        x = tp.input("x", tp.f64[3], over=t)
+        h = tp.tensor("h", tp.f64[3], over=t)
+        after = tp.host(Cell).step(x, h, returns=tp.f64[3], gradient="back")
+        h[0], h[t] = 1.0, after[t - 1]
+        tp.output("g", tp.grad(tp.sum(after**2), x))
+
+    run = Everywhere(program)
+    for T in SIZES[1:]:
+        x = normal(T, 3, dtype=np.float64)
+        tx = torch.from_numpy(x).requires_grad_()
+        h, total = torch.ones(3, dtype=torch.float64), 0
+        for row in tx:
+            h = torch.tanh(row * h)
+            total = total + (h**2).sum()
+        total.backward()
+        run.gives({"g": tx.grad.numpy()}, x=x)
+
+
+def test_31_nothing_leaks_from_an_unselected_side_far_away() -> None:
+    def program():
+        t, T = tp.dim("t")
+        x = tp.input("x", tp.f64[3], over=t)
+        norm = tp.sqrt(tp.sum(x * x))
+        safe = tp.where(norm > 0, x / norm, 0.0)
+        logs = tp.where(tp.sum(x) > 99, tp.sum(tp.ln(x)[0 : t + 1]), 0.0)
+        tp.output("g", tp.grad(tp.sum(safe) + logs + tp.sum(x), x))
+
+    run = Everywhere(program)
+    for T in SIZES:
+        run.gives({"g": np.ones((T, 3))}, x=np.zeros((T, 3)))
+    x = np.array([[3.0, 4.0, 0.0]])
+    run.gives({"g": 1 + 1 / 5 - x * 7 / 125}, x=x)

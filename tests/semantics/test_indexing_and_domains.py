@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from semantics_support import SIZES, Everywhere, per_step, ramp, refused
+from semantics_support import SIZES, Everywhere, normal, per_step, ramp, refused
 
 import tempo_ir as tp
 
@@ -149,6 +149,68 @@ def test_03_dims_left_by_an_index() -> None:
         tp.output("y", tp.input("x", tp.f32[()], over=(a, b))[0, 0, 0])
 
     assert "too many indices" in refused(too_many)
+
+
+def test_03_indices_over_several_dims_and_reads_of_neighbours() -> None:
+    def program():
+        (i, I), (t, T) = tp.dims("i", "t")
+        a, c = tp.input("a", tp.f64[()], over=t), tp.input("c", tp.f64[()], over=(i, t))
+        y = tp.tanh(c)
+        tp.output("sum", a[tp.minimum(i + t, T - 1)])
+        tp.output("difference", y[tp.maximum(i - t, 0), tp.maximum(t - i, 0)])
+        tp.output("skewed", y[i, tp.minimum(2 * i + t, T - 1)] - y[tp.minimum((i + t) % 2, I - 1), (T - 1 - t) // 2])
+        tp.output("between", a[tp.maximum(t - i, 0) : tp.minimum(t + i + 1, T)].sum())
+        tp.output("next", y[tp.minimum(i + 1, I - 1), t] + y[i, tp.maximum(t - 1, 0)])
+
+    run = Everywhere(program)
+    for I, T in [(1, 1), (2, 3), (3, 2), (0, 3), (3, 0), (5, 8), (3, 17)]:
+        a, c = normal(T, dtype=np.float64), normal(I, T, dtype=np.float64)
+        y, (i, t) = np.tanh(c), np.indices((I, T))
+        between = [a[max(n - m, 0) : m + n + 1].sum() for m in range(I) for n in range(T)]
+        expected = {
+            "sum": a[np.minimum(i + t, T - 1)], "difference": y[np.maximum(i - t, 0), np.maximum(t - i, 0)],
+            "skewed": y[i, np.minimum(2 * i + t, T - 1)] - y[np.minimum((i + t) % 2, I - 1), (T - 1 - t) // 2],
+            "between": np.reshape(between, (I, T)), "next": y[np.minimum(i + 1, I - 1), t] + y[i, np.maximum(t - 1, 0)],
+        }  # fmt: skip
+        run.gives(expected, a=a, c=c)
+
+
+def test_03_domains_with_affine_constraints() -> None:
+    """What is needed on a triangle, on every third diagonal and in a wedge is computed there, and read from there."""
+
+    def program():
+        (i, I), (t, T) = tp.dims("i", "t")
+        c = tp.input("c", tp.f64[()], over=(i, t))
+        x = tp.tensor("x", tp.f64[()], over=(i, t))
+        x[i > t] = tp.exp(c) - c
+        x[(i + t) % 3 == 1] = tp.tanh(c) * 2
+        x[2 * i >= t] = c[i, t - i] + 0.5
+        x[...] = c * 3
+        y = tp.tensor("y", tp.f64[()], over=(i, t))
+        y[i >= t] = x
+        y[...] = y[i, t - 1] + 1
+        tp.output("x", x)
+        tp.output("y", y)
+        tp.output("rest", y[i, tp.minimum(i, T) : T].sum())
+
+    def expected(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        x, y = np.zeros(c.shape), np.zeros(c.shape)
+        for t in range(c.shape[1]):
+            for i in range(len(c)):
+                x[i, t] = (
+                    np.exp(c[i, t]) - c[i, t] if i > t
+                    else np.tanh(c[i, t]) * 2 if (i + t) % 3 == 1
+                    else c[i, t - i] + 0.5 if 2 * i >= t
+                    else c[i, t] * 3
+                )  # fmt: skip
+                y[i, t] = x[i, t] if i >= t else y[i, t - 1] + 1
+        return x, y
+
+    run = Everywhere(program)
+    for I, T in [(1, 1), (3, 2), (2, 5), (0, 3), (3, 0), (5, 9), (9, 17)]:
+        c = normal(I, T, dtype=np.float64)
+        x, y = expected(c)
+        run.gives({"x": x, "y": y, "rest": [y[i, min(i, T) :].sum() for i in range(I)]}, c=c)
 
 
 def test_04_reads_across_two_dims() -> None:

@@ -110,6 +110,34 @@ def test_18_a_ring_written_at_t_and_read_at_t_minus_w(w: int) -> None:
         run.gives({"y": expected}, a=a)
 
 
+@pytest.mark.parametrize("w", [1, 3, 4])
+def test_18_a_ring_whose_first_row_is_donated(w: int) -> None:
+    """The producer's first row lies in the array that the caller gives away."""
+
+    def program():
+        i, I = tp.dim("i")
+        x = tp.input("x", tp.f32[2], over=i)
+        h = tp.state("h", tp.f32[2], init=1.0, steps=i)
+        h.next = 0.5 * h + x
+        tp.output("window", h[tp.maximum(i - w + 1, 0) : i + 1].sum(0))
+        tp.output("behind", h.next - h[tp.maximum(i - w, 0)])
+
+    run = Everywhere(program)
+    for I in SIZES[1:]:
+        x = normal(I, 2)
+        h = np.ones((I + 1, 2))
+        for i in range(I):
+            h[i + 1] = 0.5 * h[i] + x[i]
+        window = [h[max(i - w + 1, 0) : i + 1].sum(0) for i in range(I)]
+        behind = h[1:] - h[np.maximum(np.arange(I) - w, 0)]
+        for executable in (run.cpu, run.reference, *run.others.values()):
+            for donate in (False, True):
+                out = executable(x=x, state={"h": np.ones(2, np.float32)}, donate=donate)
+                np.testing.assert_allclose(out["window"], window, rtol=1e-5, atol=1e-5)
+                np.testing.assert_allclose(out["behind"], behind, rtol=1e-5, atol=1e-5)
+                np.testing.assert_allclose(out.state["h"], h[-1], rtol=1e-5, atol=1e-5)
+
+
 def test_19_the_same_executable_at_rising_and_falling_sizes() -> None:
     def program():
         t, T = tp.dim("t")

@@ -91,6 +91,16 @@ def test_33_weak_numbers_and_promotion() -> None:
     text = refused(carried)
     assert "'h' is i32" in text
     assert "this case is f32" in text
+    first = carried.__code__.co_firstlineno
+    assert f"test_types_and_numerics.py:{first + 2}" in text  # where it is declared
+    assert f"test_types_and_numerics.py:{first + 4}" in text  # the case of another type
+
+    def of_one_type():
+        h = tp.tensor("h", tp.f32[()], over=(dim := tp.dim("t"))[0])
+        h[0], h[dim[0] + 1] = 1, h * 0.5 + 1
+        tp.output("h", h)
+
+    Everywhere(of_one_type).gives({"h": [1, 1.5, 1.75]}, T=3)
 
 
 def test_34_sums_of_bf16_are_held_in_f32() -> None:

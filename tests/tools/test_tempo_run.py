@@ -127,6 +127,28 @@ def test_the_native_program_equals_the_reference(folder, capsys):
         assert "@triton.jit" in kernel.read_text(), kernel
 
 
+UNTIL = """
+sdg.program @until dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<f32>
+  %one = sdg.constant 1.0 : tensor<f32>
+  %stop = sdg.gt %x[t], %one in (t) : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  sdg.until %stop[t] in (t) : tensor<i1>
+  %sum = sdg.sum %x[0:T] axes [0] : (tensor<f32>) -> tensor<f32>
+  sdg.output "sum" %sum : tensor<f32>
+  sdg.output "x" %x[t] in (t) : tensor<f32>
+}
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_dim_that_ends_by_data(folder, capsys, target):
+    (folder / "until.mlir").write_text(UNTIL)
+    np.save(folder / "x.npy", np.array([0.5, 0.25, 2.0, 8.0], np.float32))
+    assert main(["until.mlir", "--input", "x=x.npy", "--check", "--target", target, "--out", "results"]) == 0
+    assert "sum: float32[] 2.75" in capsys.readouterr().out
+    np.testing.assert_array_equal(np.load("results/x.npy"), np.array([0.5, 0.25, 2.0], np.float32))
+
+
 def test_a_difference_is_status_1_and_named():
     expected = Results({"n": np.array([1, 2, 3]), "x": np.array([1.0, 2.0])}, {})
     equal = compare(Results({"n": np.array([1, 2, 3]), "x": np.array([1.0, 2.0 + 1e-12])}, {}), expected)

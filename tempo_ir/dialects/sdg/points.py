@@ -73,12 +73,14 @@ class Analysis:
         return [read.reader for read in self.reads.get(op, ())]
 
     def _visit(self, component: Sequence[SdgOp]) -> None:
-        """Find the points of a component all of whose readers outside have theirs; all points if that is much work."""
+        """Find the points of a component all of whose readers outside have theirs; more if that is much work."""
         try:
             with limited():
                 self._visit_exactly(component)
         except TooLarge:
-            self.needed.update({op: Needed(self._full(op), exact=False) for op in component})
+            (op, *others) = component
+            whole = {other: Needed(self._full(other), exact=False) for other in component}
+            self.needed.update(whole if others else {op: Needed(self._superset(op), exact=False)})
 
     def _visit_exactly(self, component: Sequence[SdgOp]) -> None:
         if is_cyclic(list(component), self._readers):
@@ -89,7 +91,19 @@ class Analysis:
             return
         self.needed[op] = Needed(points, self._readers_exact((op,)))
         if self._as_domain(points, op) is None:
-            self.needed[op] = Needed(self._full(op), exact=False)
+            self.needed[op] = Needed(self._superset(op), exact=False)
+
+    def _superset(self, op: SdgOp) -> isl.Set:
+        """Points that hold all the needed ones of an op and have a domain: by the constraints that are common to all of
+        them if the op is in no cycle, else all points."""
+        try:
+            with limited():
+                if is_cyclic([op], self._readers) or (points := self._contribution(op)) is None:
+                    return self._full(op)
+                hull = self._intern(points.remove_divs().simple_hull().to_set().intersect(self._full(op)))
+        except TooLarge:
+            return self._full(op)
+        return hull if self._as_domain(hull, op) is not None else self._full(op)
 
     def _visit_cycle(self, component: Sequence[SdgOp]) -> None:
         widened = self._grow(component)
@@ -311,7 +325,7 @@ def is_current(index: Index, domain: Domain) -> bool:
 def without_moving(old: isl.Set, new: isl.Set, whole: isl.Set) -> isl.Set:
     """The points of `whole` that satisfy those constraints of `old` that `new`, which contains it, still satisfies."""
     result = whole
-    for constraint in old.simple_hull().get_constraints():
+    for constraint in old.compute_divs().simple_hull().remove_unknown_divs().get_constraints():
         function = constraint.get_aff()
         zero = function.sub(function)
         halves = [function.ge_set(zero)]

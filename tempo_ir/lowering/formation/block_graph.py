@@ -108,12 +108,15 @@ class BlockGraph:
         self.members[second] = sorted(self.members[second] + self.members.pop(first))
 
     def drop(self, group: int) -> None:
-        """Take a group of one item out: nothing waits for it any more."""
+        """Take a group of one item out: what waited for it waits for what it waited for, such as other writers of its
+        buffer."""
         (item,) = self.members.pop(group)
         for before in self.predecessors[item]:
             self.successors[before].discard(item)
         for after in self.successors[item]:
             self.predecessors[after].discard(item)
+            for before in self.predecessors[item]:
+                self.depend(before, after)
 
     def order(self) -> list[int]:
         """The groups in an order that keeps every dependence, otherwise by their last items."""

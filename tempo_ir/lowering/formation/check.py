@@ -7,8 +7,8 @@ It is given what the program was before and the claim which leaves each kernel t
   kernels compute again is written by one of them, or by none if nobody else reads it;
 - a kernel does what its leaves did, one after the other: their ops, each operand the value that the leaf read, either
   from the same rows in memory or from a leaf before it in the kernel that writes these very rows;
-- what is read from memory was written there, and is written before its reader as it was: a kernel reads before it
-  writes, host calls keep their order;
+- what is read from memory was written there, and is written before its reader as it was (or in the other part of a
+  guard): a kernel reads before it writes, host calls keep their order;
 - random numbers and errors keep the point that they are counted by.
 
 Loops and guards are the same, so that order is a matter of places in blocks alone: no question is put to isl.
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.loop import (
@@ -31,6 +31,7 @@ from tempo_ir.dialects.loop import (
     BufferAccess,
     BufferOperation,
     HostOp,
+    IfOp,
     PointAttr,
     ProgramOp,
     YieldOp,
@@ -256,7 +257,8 @@ class _Checker:
                     f"{self._text(reader)} reads {self._text(writer)}, which is kept inside of a kernel",
                     home.instance.op,
                 )
-            if any(_comes_first(place, home.instance) != first for place in places):
+            both = [place for place in places if not _exclude_each_other(place.op, home.instance.op)]
+            if any(_comes_first(place, home.instance) != first for place in both):
                 order = "before" if first else "after"
                 raise IllegalKernelError(
                     f"{self._text(reader)} runs {order} {self._text(writer)}, which it reads", home.instance.op
@@ -324,3 +326,18 @@ def _comes_first(left: Instance, right: Instance) -> bool:
     while common < min(len(left.loops), len(right.loops)) and left.loops[common] is right.loops[common]:
         common += 1
     return left.time[common] < right.time[common]
+
+
+def _exclude_each_other(left: Operation, right: Operation) -> bool:
+    """Whether two operations stand in the two parts of one guard, so that no iteration runs both."""
+    parts = dict(_guards(left))
+    return any(guard in parts and parts[guard] is not region for guard, region in _guards(right))
+
+
+def _guards(op: Operation) -> Iterator[tuple[IfOp, Region]]:
+    """The guards round an operation, each with the part that it is in."""
+    region = op.parent_region()
+    while region is not None and (parent := region.parent_op()) is not None:
+        if isinstance(parent, IfOp):
+            yield parent, region
+        region = parent.parent_region()

@@ -40,6 +40,7 @@ from tempo_ir.dialects.loop import (
     LaunchOp,
     ProgramOp,
 )
+from tempo_ir.dialects.loop.ending import verify_ending
 from tempo_ir.dialects.types import tensor
 from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
@@ -74,6 +75,8 @@ class LoopLowerKernelsPass(ModulePass):
             literals = Literals(program)
             for leaf in [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]:
                 lowering.lower(literals.separate(leaf))
+            if program.ending is not None:
+                verify_ending(program, program.ending)  # no pass has let it be named where it is not known
             op.body.block.add_ops([translation.kernel for translation in lowering.kernels.values()])
 
 

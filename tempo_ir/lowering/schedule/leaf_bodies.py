@@ -22,14 +22,16 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from tempo_ir.dialects.loop import BufferAccess, ComputeOp, HostOp, IfOp, YieldOp
+from tempo_ir.dialects.loop import BufferAccess, ComputeOp, HostOp, IfOp, YieldOp, call_start
 from tempo_ir.dialects.sdg import (
     NO_DIMS,
     Access,
+    ArangeOp,
     CondAttr,
     DomainAttr,
     EntryAttr,
     IndexAttr,
+    IndexOp,
     MergeOp,
     OutputOp,
     SdgOp,
@@ -39,7 +41,8 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.dialects.sdg import HostOp as SdgHostOp
 from tempo_ir.dialects.types import SizeAttr, Tensor, as_tensor, shape_of, tensor
-from tempo_ir.index.expr import FALSE, TRUE, Cond, Expr, Slice, free_symbols, substitute
+from tempo_ir.index.domain import Space
+from tempo_ir.index.expr import FALSE, TRUE, Cond, Expr, Slice, Sym, free_symbols, substitute
 from tempo_ir.lowering.schedule.conditions import solved
 from tempo_ir.lowering.schedule.statements import Work, is_inline
 
@@ -154,7 +157,8 @@ class _Body:
 
 def in_tensor_form(op: SdgOp, operands: Sequence[SSAValue], bindings: Bindings) -> Operation:
     """A copy of an op over no dims that takes its operands whole, with the dims of its domain replaced."""
-    properties = {name: _attribute_at(attribute, bindings) for name, attribute in op.properties.items()}
+    here = _counted(bindings, op.space) if isinstance(op, IndexOp | ArangeOp) else bindings
+    properties = {name: _attribute_at(attribute, here) for name, attribute in op.properties.items()}
     properties["domain"] = DomainAttr(NO_DIMS)
     if "indices" in properties:
         properties["indices"] = ArrayAttr([IndexAttr(())] * len(operands))
@@ -165,6 +169,17 @@ def in_tensor_form(op: SdgOp, operands: Sequence[SSAValue], bindings: Bindings) 
         attributes=op.attributes,
         location=op.location,
     )
+
+
+def _counted(bindings: Bindings, space: Space) -> Bindings:
+    """
+    The dims as values of the program, which count on from where a call starts.
+
+    What is named like a dim in a body counts on by itself: `t - 1` stays as it is. Of skewed loops the iterators do
+    not, `t` at `wave - i` is `wave - i` and the start of `t`.
+    """
+    relative = {name: Sym(name) - Sym(call_start(name)) for name in space.names}
+    return {dim: substitute(value, relative) + Sym(call_start(dim)) for dim, value in bindings.items()}
 
 
 def type_at(type: Attribute, bindings: Bindings) -> Tensor:

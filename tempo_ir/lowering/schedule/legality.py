@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.loop import AccessOperation, ForOp
+from tempo_ir.dialects.loop import AccessOperation, ForOp, call_start
 from tempo_ir.dialects.loop import HostOp as LoopHostOp
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.loop.ending import verify_ending
@@ -369,7 +369,10 @@ def _same_formula(access: Access, leaf: AccessOperation, bindings: Mapping[str, 
     formula = access.value.owner
     assert isinstance(formula, SdgOp)
     entries = zip(formula.domain.dims, substitute(access.index, bindings), strict=True)
-    here = {dim: entry for dim, entry in entries if not isinstance(entry, Slice)}
+    relative = {name: Sym(name) - Sym(call_start(name)) for name in formula.space.names}
+    # dims count on from where a call starts; in a body what is named like a dim does so by itself
+    points = {dim: entry for dim, entry in entries if not isinstance(entry, Slice)}
+    here = {dim: substitute(entry, relative) + Sym(call_start(dim)) for dim, entry in points.items()}
     match formula, leaf.regions[0].block.first_op:
         case ConstantOp(), ConstantOp() as body:
             return body.value == formula.value

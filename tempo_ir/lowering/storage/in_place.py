@@ -5,6 +5,10 @@ A kernel reads all that one block of elements needs before it writes that block,
 blocks are disjoint. So a row may be overwritten where it was read if the kernel reads each of its elements for the
 element of the same place only, and all results have one shape: `w = w - rate * g`. A contraction, a reduction, a
 broadcast or a transpose reads elements that another block may have overwritten.
+
+The same holds of the rows of a window that are reduced over the window alone, `h[t] = f(sum(h[t - 3:t]))`: the kernel
+reads the elements of one place in all rows before it writes the one in that place. So such a recurrence needs a slot
+for each row that it reads, and none for the row that it writes.
 """
 
 from __future__ import annotations
@@ -14,20 +18,23 @@ from xdsl.ir import SSAValue
 from tempo_ir.dialects.loop import BodyOperation, YieldOp
 from tempo_ir.dialects.sdg import CastOp, SelectOp, StopGradientOp
 from tempo_ir.dialects.sdg.elementwise import BinaryOp, UnaryOp
+from tempo_ir.dialects.sdg.reduction import ReduceOp
 from tempo_ir.dialects.types import shape_of
+from tempo_ir.index.expr import Slice
 from tempo_ir.lowering.storage.uses import Use
 
 ELEMENTWISE = (UnaryOp, BinaryOp, CastOp, SelectOp, StopGradientOp)
 
 
 def may_be_overwritten(read: Use) -> bool:
-    """Whether the row read may lie where the same operation writes another row."""
+    """Whether a row read may lie where the same operation writes another row."""
     op = read.op
-    if not isinstance(op, BodyOperation) or read.slices:
+    if not isinstance(op, BodyOperation):
         return False
     argument = op.body.block.args[read.number]
-    shape = shape_of(argument.type)
-    if any(shape_of(type) != shape for type in op.out_types.data):
+    window = sum(isinstance(entry, Slice) for entry in read.index)
+    rows, row = shape_of(argument.type), shape_of(argument.type)[window:]
+    if any(shape_of(type) != row for type in op.out_types.data) or (window and len(op.outs) > 1):
         return False
     waiting: list[SSAValue] = [argument]
     seen: set[SSAValue] = set()
@@ -36,12 +43,15 @@ def may_be_overwritten(read: Use) -> bool:
         if value in seen:
             continue
         seen.add(value)
-        if shape_of(value.type) != shape:
+        shape = shape_of(value.type)
+        if shape not in (rows, row):
             return False
         for use in value.uses:
-            if isinstance(use.operation, YieldOp):
+            reader = use.operation
+            if isinstance(reader, YieldOp):
                 continue
-            if not isinstance(use.operation, ELEMENTWISE):
+            reduces = isinstance(reader, ReduceOp) and shape == rows and set(reader.axes) == set(range(window))
+            if not reduces and not isinstance(reader, ELEMENTWISE):
                 return False
-            waiting += use.operation.results
+            waiting += reader.results
     return True

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects.loop import AccessOperation, BodyOperation, ForOp, FreeOp, IfOp, ProgramOp, YieldOp
-from tempo_ir.dialects.sdg import SdgOp
+from tempo_ir.dialects.sdg import ReduceOp, SdgOp
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.index.expr import TRUE, Cond, Index, Slice, Sym, compare, conj, negate
 
@@ -106,21 +106,42 @@ def _formula(op: BodyOperation) -> tuple[object, ...]:
     return tuple((one.name, frozenset(one.properties.items()), one.result_types) for one in inner)
 
 
+REDUCTIONS = frozenset(f"sdg.{name}" for name in "sum prod max min mean".split())
+"""Ops whose result at an element depends on the elements along some axes only."""
+
+
 def reads_in_place(instance: Instance, number: int) -> bool:
-    """Whether a kernel reads an argument only element by element, for results of its shape."""
+    """
+    Whether a kernel reads an argument only element by element, for results of its shape; of a window of rows, one
+    element of each row for the element at that place of its one result.
+    """
     op = instance.op
     if not isinstance(op, BodyOperation):
         return False
     (_, index) = instance.reads[number]
-    shape = shape_of(op.body.block.args[number].type)
-    if any(isinstance(entry, Slice) for entry in index) or any(shape_of(value.type) != shape for value in op.yielded):
+    depth = sum(isinstance(entry, Slice) for entry in index)
+    argument = op.body.block.args[number]
+    shape = shape_of(argument.type)[depth:]
+    if any(shape_of(value.type) != shape for value in op.yielded) or (depth > 0 and len(op.yielded) != 1):
         return False
-    reached = {op.body.block.args[number]}
+    whole: dict[SSAValue, bool] = {argument: depth > 0}  # whether a value still has the axes of the window
     for inner in op.body.block.ops:
-        if not reached & set(inner.operands) or isinstance(inner, YieldOp):
+        reached = [whole[operand] for operand in inner.operands if operand in whole]
+        if isinstance(inner, YieldOp):
+            return not any(reached)
+        if not reached:
             continue
-        pointwise = isinstance(inner, SdgOp) and inner.name in POINTWISE
-        if not pointwise or any(shape_of(result.type) != shape for result in inner.results):
+        windowed = any(reached)
+        if inner.name in REDUCTIONS and isinstance(inner, ReduceOp):
+            if not windowed or sorted(inner.axes) != list(range(depth)):
+                return False
+            windowed = False
+        elif not isinstance(inner, SdgOp) or inner.name not in POINTWISE:
             return False
-        reached |= set(inner.results)
+        for result in inner.results:
+            extents = shape_of(result.type)
+            windowed = windowed or len(extents) == len(shape) + depth > len(shape)
+            if extents != (shape_of(argument.type) if windowed else shape):
+                return False
+            whole[result] = windowed
     return True

@@ -128,8 +128,8 @@ class _Driver:
         return [f"    {line}" if line else "" for line in lines]
 
     def type_text(self, op: loop.BufferOperation) -> str:
-        layout = self.layout(op)
-        extents = [*layout.rows, *shape_of(layout.type.row)]
+        layout = Layout.of(op.buffer_type, self.space)
+        extents = [*layout.rows, *layout.room]
         return f"{dtype_name(layout.element)}[{', '.join(map(str, extents))}]"
 
     def host_names(self) -> list[str]:

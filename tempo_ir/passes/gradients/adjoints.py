@@ -20,12 +20,14 @@ class Adjoint:
     """The gradient of the loss by a value: `access`, over the dims of the value, at the points of `domain`.
 
     At the value's other points the gradient is zero. The shape broadcasts to that of the value. Where `mask` is given
-    and false, the gradient is zero whatever lies downstream.
+    and false, the gradient is zero whatever lies downstream. `selected` says that an unselected side may
+    lie there of which no mask is known.
     """
 
     access: Access
     domain: Domain
     mask: Access | None = None
+    selected: bool = False
 
 
 def combined(
@@ -45,7 +47,8 @@ def combined(
         total = access if total is None else build.add(total, access)
     masks = {term.mask for term in terms}
     assert total is not None
-    return Adjoint(total, points, masks.pop() if len(masks) == 1 else None)
+    selected = len(masks) > 1 or any(term.selected for term in terms)
+    return Adjoint(total, points, masks.pop() if len(masks) == 1 else None, selected)
 
 
 def _support(space: Space, domain: Domain, wheres: Sequence[Cond]) -> Domain:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 
 from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.sdg import Access, AccessOp, HostOp, InputOp, MergeOp, SdgOp, domain_of
+from tempo_ir.dialects.sdg import Access, AccessOp, HostOp, InputOp, MergeOp, SdgOp, SelectOp, domain_of
 from tempo_ir.dialects.types import as_tensor, element
 from tempo_ir.index import TRUE, Cond, Domain, Space, Sym, compose, conj, negate
 from tempo_ir.passes.building import GraphBuilder
@@ -18,6 +19,7 @@ from tempo_ir.passes.gradients.adjoints import Adjoint, combined, completed
 from tempo_ir.passes.gradients.host_calls import HostGradient
 from tempo_ir.passes.gradients.inverse_reads import Contribution, contributions
 from tempo_ir.passes.gradients.step import Rule, Sent, Step
+from tempo_ir.passes.gradients.unbounded import unbounded
 from tempo_ir.passes.utilities import erase, refuse
 
 RULES: Mapping[type[AccessOp], Rule] = MappingProxyType(
@@ -36,6 +38,11 @@ class Expansion:
     adjoints: dict[SSAValue, Adjoint] = field(default_factory=dict[SSAValue, Adjoint])
     terms: dict[SSAValue, list[Contribution]] = field(default_factory=dict[SSAValue, list[Contribution]])
     visited: set[SSAValue] = field(default_factory=set[SSAValue])
+
+    @cached_property
+    def unbounded(self) -> frozenset[SSAValue]:
+        """The values that may be infinite though what they are made of is not."""
+        return unbounded(self.problem.active)
 
     def run(self) -> None:
         """Fill `adjoints`; a value that the loss reaches through steps alone (floor, sign) gets none."""
@@ -63,7 +70,8 @@ class Expansion:
         """A stand-in for the adjoint of a value, over its whole domain."""
         domain = domain_of(value)
         stand_in = InputOp("adjoint", as_tensor(value.type), domain=domain)
-        self.adjoints[value] = Adjoint(self.build.insert(stand_in), domain)
+        selected = any(isinstance(active.owner, SelectOp) for active in self.problem.active)
+        self.adjoints[value] = Adjoint(self.build.insert(stand_in), domain, selected=selected)
         return stand_in
 
     def _keep_promise(self, value: SSAValue, stand_in: InputOp) -> None:
@@ -79,7 +87,7 @@ class Expansion:
         pending += [known.access for known in self.adjoints.values()]
         access = read_for_all(stand_in, access, build.at(domain), [a for a in pending if a.value is stand_in.result])
         self._forget(stand_in, access)
-        self.adjoints[value] = Adjoint(access, domain)
+        self.adjoints[value] = replace(self.adjoints[value], access=access)
         substitute_read(stand_in, access)
 
     def _forget(self, stand_in: InputOp, access: Access) -> None:
@@ -134,10 +142,10 @@ class Expansion:
         rule = RULES.get(type(op))
         if rule is None:
             refuse(op, f"{op.name} has no derivative, and the loss depends on it: put stop_gradient round its operand")
-        step = Step(op, build, adjoint.access, adjoint.mask, wanted)
+        step = Step(op, build, adjoint.access, adjoint.mask, wanted, adjoint.selected, self.unbounded)
         rule(step)
         for sent in step.sent:
-            self._receive(op, build, sent)
+            self._receive(op, build, sent, adjoint)
 
     def _merge(self, op: MergeOp, adjoint: Adjoint, build: GraphBuilder, wanted: frozenset[int]) -> None:
         """Each case gets the gradient at the points where it is the first that holds."""
@@ -147,7 +155,7 @@ class Expansion:
                 domain = adjoint.domain
                 holds = conj(domain.where, cond, *earlier)
                 narrower = build.at(Domain(domain.dims, domain.ranges, holds))
-                self._receive(op, narrower, Sent(number, adjoint.access, None))
+                self._receive(op, narrower, Sent(number, adjoint.access), adjoint)
             earlier.append(negate(cond))
 
     def _host(self, op: HostOp, wanted: frozenset[int]) -> None:
@@ -165,17 +173,24 @@ class Expansion:
         steps = frozenset(dim for leaf in self.problem.leaves for dim in domain_of(leaf).dims)
         gradients = HostGradient(op, build, self.space, steps).call(cotangents)
         for number in sorted(wanted):
-            self._receive(op, build, Sent(number, gradients[number], None))
+            self._receive(op, build, Sent(number, gradients[number]))
 
-    def _receive(self, op: AccessOp, build: GraphBuilder, sent: Sent) -> None:
+    def _receive(self, op: AccessOp, build: GraphBuilder, sent: Sent, adjoint: Adjoint | None = None) -> None:
         if sent.operand not in range(len(op.operands)) or op.operands[sent.operand] not in self.problem.active:
             return
         read = op.accesses[sent.operand]
         for term in contributions(op, build, self.space, read, sent.gradient, sent.mask):
-            self._add(read.value, term)
+            self._add(read.value, replace(term, selected=_is_selected(op, adjoint, term)))
 
     def _add(self, value: SSAValue, term: Contribution) -> None:
         self.terms.setdefault(value, []).append(term)
+
+
+def _is_selected(op: AccessOp, adjoint: Adjoint | None, term: Contribution) -> bool:
+    """Whether downstream of a term, from the adjoint of the result of `op`, lies a select whose mask it has not."""
+    if adjoint is None:
+        return False
+    return adjoint.selected or (term.mask is None and (adjoint.mask is not None or isinstance(op, SelectOp)))
 
 
 def read_for_all(op: SdgOp, access: Access, build: GraphBuilder, pending: Sequence[Access] = ()) -> Access:

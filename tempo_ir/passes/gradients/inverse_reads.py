@@ -43,11 +43,12 @@ class Contribution:
     """What a read adds to an adjoint, by cases over the dims of the value read: nothing where none holds.
 
     Conditions exclude each other. The shapes broadcast to that of the value. `mask`, if any, says where the term can
-    differ from zero.
+    differ from zero; `selected` says that an unselected side of a select may lie downstream of which no mask is known.
     """
 
     cases: tuple[tuple[Cond, Access], ...]
     mask: Access | None = None
+    selected: bool = False
 
     @property
     def where(self) -> Cond:

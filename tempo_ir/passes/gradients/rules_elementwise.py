@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -87,10 +88,15 @@ UNARY: Mapping[type[AccessOp], UnaryRule] = MappingProxyType(
 )
 
 
+STEEP = (ExpOp, LogOp, SqrtOp, RsqrtOp)
+"""Ops whose slope has no bound."""
+
+
 def unary(step: Step) -> None:
     """`dx = dy * f'(x)`."""
     rule = UNARY[type(step.op)]
-    step.send_elementwise(0, rule(step.build, step.gradient, step.operand(), step.result))
+    gradient = rule(step.build, step.gradient, step.operand(), step.result)
+    step.send_elementwise(0, gradient, singular=isinstance(step.op, STEEP))
 
 
 def cast(step: Step) -> None:
@@ -120,11 +126,13 @@ def mul(step: Step) -> None:
     """`da = dy * b`, `db = dy * a`; for a square, `da = 2 * dy * a` at once."""
     a, b = step.operand(0), step.operand(1)
     if a == b:
-        step.send_elementwise(0, step.build.mul(a, step.build.scaled(2.0, step.gradient)))
+        singular = a.value in step.unbounded
+        step.send_elementwise(0, step.build.mul(a, step.build.scaled(2.0, step.gradient)), singular=singular)
         return
     for number, other in ((0, b), (1, a)):
         if number in step.wanted:
-            step.send_elementwise(number, step.build.mul(step.gradient, other), may_overflow=number_of(other) is None)
+            gradient, singular = step.build.mul(step.gradient, other), other.value in step.unbounded
+            step.send_elementwise(number, gradient, may_overflow=number_of(other) is None, singular=singular)
 
 
 def div(step: Step) -> None:
@@ -132,20 +140,20 @@ def div(step: Step) -> None:
     build, b = step.build, step.operand(1)
     quotient = build.div(step.gradient, b)
     if 0 in step.wanted:
-        step.send_elementwise(0, quotient, may_overflow=not number_of(b))
+        step.send_elementwise(0, quotient, may_overflow=not number_of(b), singular=not number_of(b))
     if 1 in step.wanted:
-        step.send_elementwise(1, build.neg(build.mul(quotient, step.result)))
+        step.send_elementwise(1, build.neg(build.mul(quotient, step.result)), singular=True)
 
 
 def power(step: Step) -> None:
     """`da = dy * b * a ** (b - 1)`, 0 where b is 0; `db = dy * y * log(a)`, 0 where a is 0 and b is not negative."""
     if 0 in step.wanted:
-        step.send_elementwise(0, _power_base(step))
+        step.send_elementwise(0, _power_base(step), singular=(number_of(step.operand(1)) or 0) < 1)
     if 1 in step.wanted:
         build, a, b, zero = step.build, step.operand(0), step.operand(1), step.build.number_like(0.0, step.operand(0))
         smooth = build.mul(step.gradient, build.mul(step.result, build.unary(LogOp, a)))
         flat = build.logical_and(build.build(EqOp, a, zero), build.build(GeOp, b, zero))
-        step.send_elementwise(1, build.select(flat, zero, smooth))
+        step.send_elementwise(1, build.select(flat, zero, smooth), singular=True)
 
 
 def _power_base(step: Step) -> Access:
@@ -169,7 +177,7 @@ def modulo(step: Step) -> None:
         step.send_elementwise(0, step.gradient, may_overflow=False)
     if 1 in step.wanted:
         whole = build.unary(FloorOp, build.div(step.operand(0), step.operand(1)))
-        step.send_elementwise(1, build.neg(build.mul(step.gradient, whole)))
+        step.send_elementwise(1, build.neg(build.mul(step.gradient, whole)), singular=True)
 
 
 def extreme(step: Step) -> None:
@@ -195,7 +203,7 @@ def select(step: Step) -> None:
         chosen = build.select(condition, *((step.gradient, zero) if number == 1 else (zero, step.gradient)))
         side = condition if number == 1 else build.build(NotOp, condition)
         mask = side if step.mask is None else build.logical_and(step.mask, side)
-        masked = Step(step.op, build, chosen, mask, step.wanted, step.sent)
+        masked = replace(step, gradient=chosen, mask=mask)
         masked.send_elementwise(number, chosen, may_overflow=False)
 
 

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tempo_ir.dialects.sdg import Access, AccessOp
+from xdsl.ir import SSAValue
+
+from tempo_ir.dialects.sdg import Access, AccessOp, EqOp
 from tempo_ir.dialects.types import Extent, Shape, shape_of
 from tempo_ir.index import Sym
 from tempo_ir.passes.building import GraphBuilder
@@ -18,7 +20,7 @@ class Sent:
 
     operand: int
     gradient: Access
-    mask: Access | None
+    mask: Access | None = None
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,9 @@ class Step:
 
     `gradient` broadcasts to the shape of the result: a gradient that is the same along an axis has extent 1 there, or
     lacks the axis. `mask` says where it can differ from zero, if an unselected side of a select lies downstream: what
-    a rule computes is masked again, so that `0 * inf` at an unselected element stays 0.
+    a rule computes is masked again, so that `0 * inf` at an unselected element stays 0. Behind a sum, or at another
+    point, no mask is known, only that there is a select (`selected`): then a gradient of 0 stays 0 where the rule
+    multiplies by what may be infinite, of which `unbounded` holds the values.
     """
 
     op: AccessOp
@@ -35,6 +39,8 @@ class Step:
     gradient: Access
     mask: Access | None
     wanted: frozenset[int]
+    selected: bool = False
+    unbounded: frozenset[SSAValue] = frozenset()
     sent: list[Sent] = field(default_factory=list[Sent])
 
     def operand(self, number: int = 0) -> Access:
@@ -63,12 +69,19 @@ class Step:
         """The gradient of an operand."""
         self.sent.append(Sent(number, gradient, mask))
 
-    def send_elementwise(self, number: int, gradient: Access, *, may_overflow: bool = True) -> None:
+    def send_elementwise(
+        self, number: int, gradient: Access, *, may_overflow: bool = True, singular: bool = False
+    ) -> None:
         """The gradient of an operand of an elementwise op, in (or broadcasting to) the shape of the result.
 
-        Broadcasting is undone by sums. `may_overflow` says that the rule multiplied by something that can be infinite.
+        Broadcasting is undone by sums. `may_overflow` says that the rule multiplied by something that can be infinite,
+        `singular` that this is to be expected: by a slope without bound, or a factor that has none.
         """
-        if may_overflow and self.mask is not None:
+        if singular and self.selected:
+            zero = self.build.number_like(0.0, gradient)
+            nothing = self.build.build(EqOp, self.gradient, self.build.number_like(0.0, self.gradient))
+            gradient = self.build.select(nothing, zero, gradient)
+        elif may_overflow and self.mask is not None:
             gradient = self.build.where(self.mask, gradient)
         reduced = unbroadcast(self.build, gradient, self.result_shape, self.shape(number))
         self.send(number, reduced, self.mask if reduced == gradient else None)

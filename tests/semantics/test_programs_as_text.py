@@ -1,0 +1,187 @@
+"""The cases from IR text: each program in `programs/` is read, compiled and run; its values come from numpy."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from semantics_support import SIZES, same
+from text_expectations import EXPECTED, STATED
+from xdsl.dialects.builtin import ModuleOp
+
+import tempo_ir as tp
+from tempo_ir.reference.errors import ExecutionError
+from tempo_ir.runtime.executable import Executable
+from tempo_ir.tools import tempo_opt
+from tempo_ir.tools.parsing import own_context, parse_module
+
+PROGRAMS = Path(__file__).parent / "programs"
+CASES = 46
+TARGETS = ("reference", "cpu")
+
+
+def read(name: str) -> ModuleOp:
+    """A program, verified."""
+    file = PROGRAMS / f"{name}.mlir"
+    module = parse_module(own_context(), file.read_text(), file.name)
+    module.verify()
+    return module
+
+
+@cache
+def executable(name: str, target: str) -> Executable:
+    """A program, compiled once for all of this file's tests."""
+    return tp.compile(read(name), target)
+
+
+def check(name: str, target: str, arguments: dict[str, Any], expected: dict[str, Any]) -> None:
+    """The outputs of a call are these."""
+    result = executable(name, target)(**arguments)
+    outputs = {**result, **result.state}
+    for key, value in expected.items():
+        same(outputs[key], value, f"{name} on {target}: {key}")
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_program(name: str) -> None:
+    call, least = EXPECTED[name]
+    for target in TARGETS:
+        for size in [0] if least < 0 else [size for size in SIZES if size >= least]:
+            check(name, target, *call(size))
+        if name in STATED:
+            size, values = STATED[name]
+            check(name, target, call(size)[0], values)
+
+
+@pytest.mark.parametrize("name", sorted(file.stem for file in PROGRAMS.glob("*.mlir") if "refused" not in file.stem))
+def test_text_is_kept_by_printing(name: str) -> None:
+    """The files are as the printer writes them, but for the comment in front."""
+    _, text = (PROGRAMS / f"{name}.mlir").read_text().split("\n", 1)
+    (program,) = read(name).ops
+    assert str(program).strip() == text.strip()
+
+
+@pytest.mark.parametrize("file", sorted(PROGRAMS.glob("*_refused.mlir")), ids=lambda file: file.stem)
+def test_refused(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Errors stand as comments beside the lines that they are about."""
+    command = [str(file), "--split-input-file", "--verify-diagnostics", "-p", "sdg-default,sdg-schedule"]
+    assert tempo_opt.main(command) == 0, capsys.readouterr().err
+
+
+class Counter:
+    """Counts its calls."""
+
+    calls: list[int]
+
+    def value(self, t: Any) -> Any:
+        self.calls.append(int(t))
+        return np.float32(t + 10)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_14_the_host_is_called_once(target: str) -> None:
+    counter = Counter()
+    counter.calls = []
+    out = executable("14_needed_points", target)(T=5, hosts={"counter": lambda: counter})
+    assert out["first"] == 10
+    assert counter.calls == [0]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("name", "size", "given"), [("16_two_blocks", 6, "a"), ("41_preconditions", 0, "k")])
+def test_16_41_a_size_that_is_too_small(name: str, size: int, given: str, target: str) -> None:
+    least = EXPECTED[name][1]
+    with pytest.raises(ValueError, match=rf"T >= {least}, got T = {size}.*reads"):
+        executable(name, target)(**{given: np.zeros(size, np.float32)})
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_19_20_donated_states(target: str) -> None:
+    for name in ("19_carried_states", "20_read_after_the_update"):
+        for size in (1, 2, 5):
+            arguments, expected = EXPECTED[name][0](size)
+            check(name, target, {**arguments, "donate": True}, expected)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_21_37_draws(target: str) -> None:
+    a = np.zeros((9, 2), np.float32)
+    out = executable("21_alike_and_not_equal", target)(a=a, b=a, seed=1)
+    assert not np.array_equal(out["u"], out["v"])
+    run = executable("37_random_numbers", target)
+    first, again, other = (run(I=3, T=5, seed=seed) for seed in (1, 1, 2))
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, again[name])
+        assert not np.array_equal(value, other[name])
+    np.testing.assert_array_equal(first["u"], first["again"])
+    assert not np.array_equal(first["u"], first["other"])
+    assert set(np.unique(first["integers"])) <= {*range(-3, 4)}
+    for name in ("u", "other", "bits", "integers"):
+        reference = executable("37_random_numbers", "reference")(I=3, T=5, seed=1)
+        np.testing.assert_array_equal(value := first[name], reference[name], err_msg=f"{name} {value.dtype}")
+
+
+def test_26_a_long_recurrence_is_stable() -> None:
+    check("26_discounted_returns", "cpu", *EXPECTED["26_discounted_returns"][0](2000))
+
+
+def test_38_offsets_are_computed_in_64_bits() -> None:
+    assert re.search(r"i(nt)?64", executable("38_long_rows", "cpu").ir("triton"))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_42_run_time_errors_name_op_point_and_line(target: str) -> None:
+    arguments = EXPECTED["42_odd_slices_and_run_time_errors"][0](3)[0]
+    text = (PROGRAMS / "42_odd_slices_and_run_time_errors.mlir").read_text().splitlines()
+    lines = {line.split()[2]: number for number, line in enumerate(text, 1) if " = sdg." in line}
+    for wrong, message in ((0, "division by zero"), (4, "4"), (-1, "-1")):
+        n = np.array([1, 2, wrong])
+        with pytest.raises(ExecutionError, match=rf"(?s){message}.*t = 2") as raised:
+            executable("42_odd_slices_and_run_time_errors", target)(**{**arguments, "n": n})
+        line = lines["sdg.floordiv" if wrong == 0 else "sdg.gather"]
+        assert f"42_odd_slices_and_run_time_errors.mlir:{line}" in str(raised.value)
+
+
+class Fragile:
+    """Raises at one step."""
+
+    def step(self, t: Any) -> Any:
+        if t == 3:
+            raise KeyError("broken")
+        return np.float32(t)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_44_an_exception_of_a_host_is_raised_with_its_point(target: str) -> None:
+    run = executable("44_a_host_that_raises", target)
+    with pytest.raises(KeyError, match="broken") as raised:
+        run(T=5, hosts={"fragile": Fragile})
+    notes = "\n".join(raised.value.__notes__)
+    assert "t = 3" in notes
+    assert "44_a_host_that_raises.mlir:6" in notes
+    same(run(T=3, hosts={"fragile": Fragile})["y"], [0, 2, 4], "after the failure")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_45_two_calls_equal_one(target: str) -> None:
+    x, state = np.linspace(-1, 1, 27).reshape(9, 3), {"w": np.full(3, 0.5)}
+    run = executable("45_two_calls", target)
+    whole = run(x=x, seed=3, state=state)
+    for cut in (0, 4, 9):
+        first = run(x=x[:cut], seed=3, state=state)
+        second = run(x=x[cut:], seed=3, state=first.state, start={"i": cut})
+        for name in ("before", "drawn"):
+            np.testing.assert_array_equal(np.concatenate([first[name], second[name]]), whole[name])
+        np.testing.assert_array_equal(second.state["w"], whole.state["w"])
+
+
+def test_nine_cases_in_ten_are_programs_in_text() -> None:
+    covered = {int(file.stem[:2]) for file in PROGRAMS.glob("*.mlir")}
+    assert covered <= {*range(1, CASES + 1)}
+    assert len(covered) >= 0.9 * CASES
+    tested = {*EXPECTED, *re.findall(r'"(\d\d_\w+)"', Path(__file__).read_text())}
+    assert {file.stem for file in PROGRAMS.glob("*.mlir") if "refused" not in file.stem} <= tested
