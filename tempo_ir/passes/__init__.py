@@ -19,6 +19,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "sdg-autodiff": lazy("tempo_ir.passes.sdg_autodiff:SdgAutodiffPass"),
         "sdg-cse": lazy("tempo_ir.passes.sdg_cse:SdgCsePass"),
         "sdg-dce": lazy("tempo_ir.passes.sdg_dce:SdgDcePass"),
+        "sdg-devectorize": lazy("tempo_ir.passes.sdg_devectorize:SdgDevectorizePass"),
         "sdg-fold-constants": lazy("tempo_ir.passes.sdg_fold_constants:SdgFoldConstantsPass"),
         "sdg-lift": lazy("tempo_ir.passes.sdg_lift:SdgLiftPass"),
         "sdg-reduce-domain": lazy("tempo_ir.passes.sdg_reduce_domain:SdgReduceDomainPass"),

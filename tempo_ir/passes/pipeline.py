@@ -7,6 +7,7 @@ from collections.abc import Collection
 DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-autodiff",
     "sdg-simplify",
+    "sdg-devectorize",
     "sdg-unlift",
     "sdg-lift",
     "sdg-vectorize",
