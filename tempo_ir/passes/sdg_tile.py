@@ -47,6 +47,7 @@ from tempo_ir.dialects.sdg import (
     ArgReduceOp,
     ContractOp,
     HostOp,
+    OpError,
     OutputOp,
     ProgramOp,
     ReduceOp,
@@ -54,6 +55,7 @@ from tempo_ir.dialects.sdg import (
     SourceOp,
     domain_of,
 )
+from tempo_ir.dialects.sdg.points import Analysis
 from tempo_ir.dialects.sdg.reads import claim_problem
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index import Expr, IndexExpressionError, Space, compare
@@ -90,8 +92,36 @@ class SdgTilePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.tile is not None and self.tile < 1:
             raise PassFailedException(f"sdg-tile: a tile has at least one element, got tile={self.tile}")
-        for program in programs(op):
-            count(self, "tiled", Tiler(program, self.tile, self.static).run())
+        for program in list(programs(op)):
+            calls = any(isinstance(inner, HostOp) for inner in program.body.ops)
+            before = program.clone() if calls else None
+            tiled = Tiler(program, self.tile, self.static).run()
+            if before is not None and tiled and not host_points_are_known(program):
+                remark(program, "not tiled: the points at which host calls are needed would not be known exactly")
+                replace(program, before)
+                continue
+            count(self, "tiled", tiled)
+
+
+def host_points_are_known(program: ProgramOp) -> bool:
+    """Whether all host calls can be narrowed to the points that something needs."""
+    analysis = Analysis(program)
+    try:
+        for op in program.body.ops:
+            if isinstance(op, HostOp):
+                analysis.domain(op)
+    except OpError:
+        return False
+    return True
+
+
+def replace(program: ProgramOp, by: ProgramOp) -> None:
+    """Put another program in the place of one."""
+    block = program.parent
+    assert block is not None
+    block.insert_op_before(by, program)
+    program.detach()
+    program.erase()
 
 
 @dataclass

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, overload
 
 from tempo_ir.dialects.sdg import (
     Access,
@@ -22,19 +22,27 @@ from tempo_ir.dialects.sdg import (
     ScanOp,
     SdgOp,
     SelectOp,
+    SliceOp,
     SoftmaxOp,
     StopGradientOp,
     TransposeOp,
     UnaryOp,
 )
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of
-from tempo_ir.index import Expr, Slice, as_expr, simplify
-from tempo_ir.passes.building import GraphBuilder, static_product, symbols_of
+from tempo_ir.index import Entry, Expr, Index, Slice, as_expr, simplify
+from tempo_ir.passes.building import GraphBuilder, full, static_product, symbols_of
 
 Axes: TypeAlias = tuple[int | None, ...]
 """For each operand the axis that the axis of the result is; None where it does not vary along it."""
 
-Substitute: TypeAlias = Callable[[Expr], Expr]
+
+class Substitute(Protocol):
+    """Reads the dims of an op where the op is read."""
+
+    @overload
+    def __call__(self, value: Expr) -> Expr: ...
+    @overload
+    def __call__(self, value: Entry) -> Entry: ...
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,8 @@ def axes_through(op: SdgOp, axis: int) -> Axes | None:
             return ([other for other in range(len(operands[0])) if other not in dropped][axis],)
         case ConcatOp():
             return tuple(axis for _ in operands) if axis != op.axis else None
+        case SliceOp():
+            return _sliced(op.take, operands[0], axis)
         case _ if isinstance(op, _ALONG):
             return (axis,) if axis != op.axis else None
         case _:
@@ -109,6 +119,12 @@ def _reshaped(new: Shape, old: Shape, axis: int) -> Axes | None:
     return None
 
 
+def _sliced(take: Index, operand: Shape, axis: int) -> Axes | None:
+    """An axis of which a slice takes all."""
+    place = [number for number, entry in enumerate(take) if isinstance(entry, Slice)][axis]
+    return (place,) if take[place] == full(operand[place]) else None
+
+
 def rebuild(
     build: GraphBuilder, op: SdgOp, axis: int, operands: Sequence[Access], part: Part, at: Substitute
 ) -> Access:
@@ -136,6 +152,10 @@ def rebuild(
             return build.build(type(op), *operands, axis=op.axis)
         case ScanOp():
             return build.build(type(op), *operands, axis=op.axis, reverse=op.reverse)
+        case SliceOp():
+            (place,) = _sliced(op.take, shape_of(op.accesses[0].type), axis) or (axis,)
+            own = [full(part.extent) if number == place else at(entry) for number, entry in enumerate(op.take)]
+            return build.slice(operands[0], tuple(own))
         case CastOp():
             return build.cast(operands[0], element(op.result.type))
         case _:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import overload
 
 from tempo_ir.dialects.sdg import Access, ContractOp, ReduceOp, SdgOp, SliceOp, SoftmaxOp, domain_of
 from tempo_ir.dialects.types import Extent, shape_of
-from tempo_ir.index import Expr, Slice, as_expr, substitute
+from tempo_ir.index import Entry, Expr, Slice, as_expr, substitute
 from tempo_ir.passes.building import GraphBuilder, full, symbols_of
 from tempo_ir.passes.tile.axes import Axes, Part, axes_through, rebuild
 from tempo_ir.passes.utilities import is_slice
@@ -87,7 +88,11 @@ class PartBuilder:
         bindings = dict(zip(domain_of(access.value).dims, access.index, strict=True))
         points = {dim: entry for dim, entry in bindings.items() if not isinstance(entry, Slice)}
 
-        def at(value: Expr) -> Expr:
+        @overload
+        def at(value: Expr) -> Expr: ...
+        @overload
+        def at(value: Entry) -> Entry: ...
+        def at(value: Entry) -> Entry:
             return substitute(value, points)
 
         operands: list[Access] = []
