@@ -85,3 +85,19 @@ sdg.program @halves dims(t: T) {
 // CHECK:         [[nothing:%[0-9]+]] = sdg.constant 0.0 : tensor<4xf32>
 // CHECK:         [[sum:%[0-9]+]] = sdg.add %s[t - 1], %a[t floordiv 2 - 1] in (t where t >= 2 and t mod 2 = 0)
 // CHECK-NEXT:    %s = sdg.merge {t = 0 : [[nothing]], t mod 2 = 0 : [[sum]][t], t mod 2 ne 0 : %s[t - 1]} in (t)
+
+// -----
+
+// a window of integers: the row that joins, less the one that leaves
+sdg.program @window dims(t: T) {
+  %a = sdg.input "a" in (t) : tensor<4xi32>
+  %s = sdg.sum %a[max(0, t - 7):t + 1] axes [0] in (t) : (tensor<4xi32>) -> tensor<4xi32>
+  sdg.output "s" %s[t] in (t) : tensor<4xi32>
+}
+
+// CHECK-LABEL: sdg.program @window
+// CHECK:         [[first:%[0-9]+]] = sdg.sum %a[max(0, t - 7):t + 1] axes [0] in (t: 0 to 1)
+// CHECK-NEXT:    [[more:%[0-9]+]] = sdg.add %s[t - 1], %a[t] in (t: 8 to T)
+// CHECK-NEXT:    [[less:%[0-9]+]] = sdg.sub [[more]][t], %a[max(0, t - 8)] in (t: 8 to T)
+// CHECK-NEXT:    [[early:%[0-9]+]] = sdg.add %s[t - 1], %a[t] in (t: 1 to min(T, 8))
+// CHECK-NEXT:    %s = sdg.merge {t = 0 : [[first]][t], t >= 8 : [[less]][t], true : [[early]][t]} in (t)

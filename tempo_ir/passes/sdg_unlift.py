@@ -13,16 +13,16 @@ Likewise `prod`, `max`, `min`, `mean` (the running sum over the count) and `cont
 as a recurrence that reads `t + 1`; discounted sums, `sum(gamma ** arange(T - t) * r[t:T])`, as
 `g[t] = r[t] + gamma * g[t + 1]`; the denominators of softmax, `sum(exp(x - m))` where `m` is the greatest so far, as
 `d[t] = d[t - 1] * exp(m[t - 1] - m[t]) + exp(x[t] - m[t])`. What is reduced may be any elementwise and row by row
-function of ranges. Where operands of a contraction vary with t and lack the axis, they are multiplied with the running
-sum of the rest: `"d,nd,ne->e" %q[t], %k[0:t + 1], %v[0:t + 1]` keeps the sum of `k v`.
+function of ranges. A sum of integers over a window, `a[t - 7:t + 1]`, adds the row that joins and takes away the one
+that leaves. Where operands of a contraction vary with t and lack the axis, they are multiplied with the running sum of the
+rest: `"d,nd,ne->e" %q[t], %k[0:t + 1], %v[0:t + 1]` keeps the sum of `k v`.
 
 It applies where the op's points along t are one range, where from each point to the next the range gains at most one
 row, at one end, and loses none, where the other rows stay what they were, or are all scaled by one factor that no
 division makes, and where the result's shape does not depend on t. Float sums change by rounding alone (16-bit floats
-run in f32); integers and extremes not at all. It does not apply to ranges with a step, to windows, which lose rows
-(floats would drift, and inf - inf is NaN), to rows that depend on t otherwise (attention scores), to sums over only a
-few rows, and where a step with the running value would be more work than the rows that it saves, were there `steps`
-points.
+run in f32); integers and extremes not at all. It does not apply to ranges with a step, to windows of floats, which lose
+rows (sums would drift, and inf - inf is NaN), to rows that depend on t otherwise (attention scores), to sums over a few
+rows, and where a step with the running value would be more work than the rows that it saves, were there `steps` points.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from tempo_ir.dialects.sdg import Access, AccessOp, ContractOp, MaxOp, ProgramOp, ReduceOp, SdgOp
+from tempo_ir.dialects.sdg import Access, AccessOp, ContractOp, MaxOp, ProgramOp, ReduceOp, SdgOp, SumOp
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.index import Expr, compare, free_symbols
 from tempo_ir.passes.recurrences.contractions import unlifted_contraction
-from tempo_ir.passes.recurrences.growth import Growth, growths, walks
+from tempo_ir.passes.recurrences.growth import Growth, Walk, growths, walks
 from tempo_ir.passes.recurrences.sums import unlifted_reduction
+from tempo_ir.passes.recurrences.windows import sliding_sum
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.sdg_dce import remove_dead_ops
 from tempo_ir.passes.utilities import erase, programs, sdg_ops
@@ -81,6 +82,11 @@ def unlift_op(op: ReduceOp | ContractOp, steps: int, maxima: dict[SSAValue, Acce
     """Unlift one reduction, if it can be; whether it was."""
     if any(not isinstance(use.operation, AccessOp) for use in op.results[0].uses):
         return False
+    if isinstance(op, SumOp):
+        for walk in walks_of(op):
+            if (found := sliding_sum(op, walk)) is not None:
+                replace(op, found)
+                return True
     for growth in candidates(op):
         if isinstance(op, ReduceOp):
             found = unlifted_reduction(op, growth, maxima)
@@ -102,13 +108,17 @@ def growing_extents(op: AccessOp) -> list[Expr]:
     return [extent for extent in extents if not isinstance(extent, int) and free_symbols(extent) & dims]
 
 
+def walks_of(op: ReduceOp | ContractOp) -> Iterator[Walk]:
+    """The walks through an op's points along which an extent of its operands varies."""
+    return walks(op, frozenset[str]().union(*map(free_symbols, growing_extents(op))))
+
+
 def candidates(op: ReduceOp | ContractOp) -> Iterator[Growth]:
     """How the axes of the operands grow along the walks through an op's points."""
     from tempo_ir.index import isl
 
-    extents = growing_extents(op)
-    for walk in walks(op, frozenset[str]().union(*map(free_symbols, extents))):
-        for extent in extents:
+    for walk in walks_of(op):
+        for extent in growing_extents(op):
             if not isl.prove(compare("<=", extent, FEW_ROWS), walk.space, op.domain):
                 yield from growths(walk, extent)
 

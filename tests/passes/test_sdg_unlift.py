@@ -120,9 +120,20 @@ def integers():
     tp.output("every", tp.all(b[0:t], 0))
 
 
+def windows_of_integers():
+    """The row that joins is added, the one that leaves taken away; the greatest knows no such step."""
+    t, T = tp.dim("t")
+    a, b = (tp.input(name, tp.i8[3], over=t) for name in "ab")
+    past = slice(tp.maximum(0, t - 6), t + 1)
+    tp.output("past", a[past].sum(0))
+    tp.output("ahead", a[t : tp.minimum(t + 7, T)].sum())
+    tp.output("product", (a[past] * b[past]).sum(0))
+    tp.output("slow", a[tp.minimum(t // 2, tp.maximum(T - 5, 0)) : tp.minimum(t // 2 + 5, T)].sum(0))
+
+
 APPLIES: dict[Program, int] = {
     prefixes: 7, suffixes: 5, other_ranges: 8, functions_of_rows: 11, scaled_rows: 9, several_dims: 6, fed_back: 1,
-    gradients: 2, integers: 5,
+    gradients: 2, integers: 5, windows_of_integers: 4,
 }  # fmt: skip
 
 
@@ -210,6 +221,8 @@ def stays(program: Program) -> bool:
 def windows():
     a, t, T = rows()
     tp.output("window", a[tp.maximum(0, t - 6) : t + 1].sum(0))
+    tp.output("few", a.cast(tp.i32)[tp.maximum(0, t - 3) : t + 1].sum(0))
+    tp.output("greatest", a.cast(tp.i32)[tp.maximum(0, t - 6) : t + 1].max(0))
     tp.output("ahead", a[t : tp.minimum(t + 7, T)].max(0))
 
 

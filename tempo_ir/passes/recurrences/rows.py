@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from xdsl.ir import SSAValue
 
@@ -34,10 +34,10 @@ from tempo_ir.dialects.sdg import (
     TransposeOp,
 )
 from tempo_ir.dialects.types import DTYPES, element, is_float, shape_of
-from tempo_ir.index import Const, Domain, Slice, free_symbols
+from tempo_ir.index import Const, Domain, Expr, Slice, free_symbols
 from tempo_ir.passes.building import GraphBuilder, symbols_of
 from tempo_ir.passes.recurrences.axes import ABSENT, Along, Places, rule_of, without_axis
-from tempo_ir.passes.recurrences.growth import Growth
+from tempo_ir.passes.recurrences.growth import Walk
 from tempo_ir.passes.simplify.rule import current_point, made_by
 from tempo_ir.passes.utilities import is_slice
 
@@ -71,11 +71,33 @@ _EXACT = (DTYPES["i32"], DTYPES["i64"], DTYPES["f32"], DTYPES["f64"])
 _AS_IT_IS = (ReshapeOp, BroadcastOp, TransposeOp, StopGradientOp)
 
 
+class Moving(Protocol):
+    """How an axis differs from that of the previous point of a walk, by a row at one end."""
+
+    @property
+    def walk(self) -> Walk:
+        """The walk."""
+        ...
+
+    @property
+    def at_end(self) -> bool | None:
+        """Whether the others keep their place counted from the start; if not, from the end; None: from neither."""
+        ...
+
+    def keeps(self, rows: Slice) -> bool:
+        """Whether the other rows of a range stay."""
+        ...
+
+    def joining(self, rows: Slice) -> Expr:
+        """The row of a range that differs."""
+        ...
+
+
 @dataclass
 class Rows:
     """The rows along an axis that grows. Ask `change` first: where it is None there is no `row`."""
 
-    growth: Growth
+    growth: Moving
     maxima: Maxima = field(default_factory=dict[SSAValue, Access])
     _changes: dict[tuple[Access, int | None], Change | None] = field(
         default_factory=dict["tuple[Access, int | None]", "Change | None"]
@@ -145,7 +167,9 @@ class Rows:
     def _change_of_counting(self, op: ArangeOp | IndexOp) -> Change | None:
         if isinstance(op, IndexOp):
             anchor = op.expression
-        elif op.range.step != 1:
+        elif self.growth.keeps(op.range):
+            return SAME
+        elif op.range.step != 1 or self.growth.at_end is None:
             return None
         else:
             anchor = op.range.start if self.growth.at_end else op.range.stop
