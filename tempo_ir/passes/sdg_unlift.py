@@ -14,8 +14,8 @@ as a recurrence that reads `t + 1`; discounted sums, `sum(gamma ** arange(T - t)
 `g[t] = r[t] + gamma * g[t + 1]`; the denominators of softmax, `sum(exp(x - m))` where `m` is the greatest so far, as
 `d[t] = d[t - 1] * exp(m[t - 1] - m[t]) + exp(x[t] - m[t])`. What is reduced may be any elementwise and row by row
 function of ranges. A sum of integers over a window, `a[t - 7:t + 1]`, adds the row that joins and takes away the one
-that leaves. Where operands of a contraction vary with t and lack the axis, they are multiplied with the running sum of the
-rest: `"d,nd,ne->e" %q[t], %k[0:t + 1], %v[0:t + 1]` keeps the sum of `k v`.
+that leaves. Where operands of a contraction vary with t and lack the axis, they are multiplied with the running sum of
+the rest: `"d,nd,ne->e" %q[t], %k[0:t + 1], %v[0:t + 1]` keeps the sum of `k v`.
 
 It applies where the op's points along t are one range, where from each point to the next the range gains at most one
 row, at one end, and loses none, where the other rows stay what they were, or are all scaled by one factor that no
