@@ -114,6 +114,7 @@ class Check:
         if self.native:
             self.compiled("cpu", ())
         if self.thorough:
+            attempt("sdg-tile", self.tiled)
             self.left_out()
 
     def read(self) -> None:
@@ -171,6 +172,16 @@ class Check:
         apply(module, name)
         (program,) = (op for op in module.ops if isinstance(op, loop.ProgramOp))
         self.agree(name, lambda case, hosts: run_loop(program, case.arguments, case.bounds, SEED, hosts))
+
+    def tiled(self) -> None:
+        """The program in tiles of 3, whose loops become loops of kernels, after each lowering."""
+        module = self.expanded.clone()
+        apply(module, "sdg-tile", tile=3)
+        if str(module) == str(self.expanded):
+            return
+        apply(module, "sdg-reduce-domain")
+        for name in LOOP_PASSES:
+            attempt(f"sdg-tile {name}", lambda name=name: self.lowered(name, module))
 
     # ---- native code ----
 
