@@ -97,15 +97,18 @@ def rows_of(op: SdgOp, dim: str, space: Space, able: dict[SdgOp, Rows]) -> Rows 
     rule = rule_of(op)
     if rule is None or not isinstance(op, AccessOp) or dim in op.domain.dims:
         return None
+    ranges = any(is_slice(entry) for access in op.accesses for entry in access.index)
+    if not ranges and all(operand.owner not in able for operand in op.operands):
+        return None
     shape = shape_of(op.results[0].type)
     places = rule.places(op, 0) if shape else None
     if places is None or not can_read_range(op, dim, space):
         return None
     found = [points_of(access, place, dim, able) for access, place in zip(op.accesses, places, strict=True)]
-    ranges = {points for points in found if points is not None}
-    if len(ranges) != 1 or any(place.varies and points is None for place, points in zip(places, found, strict=True)):
+    distinct = {points for points in found if points is not None}
+    if len(distinct) != 1 or any(place.varies and points is None for place, points in zip(places, found, strict=True)):
         return None
-    points = ranges.pop()
+    points = distinct.pop()
     return Rows(dim, points, places) if is_range_of(points, dim, op, space) else None
 
 
