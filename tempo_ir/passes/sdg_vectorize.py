@@ -31,7 +31,6 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
@@ -47,7 +46,7 @@ from tempo_ir.dialects.sdg import (
 from tempo_ir.dialects.sdg.reads import read_domain, read_problem
 from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.dialects.sdg.until import needed_for, until_of
-from tempo_ir.dialects.types import shape_of
+from tempo_ir.dialects.types import Shape, shape_of
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Domain, Index, Space, Sym, free_symbols
 from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
@@ -162,12 +161,12 @@ def saves_reads(op: ContractOp, dim: str) -> bool:
     """Whether operands that are the same at all points of a dim, and are read once then, are more than the rows that
     are kept for all points instead. Where both are equal a loop is as fast on a CPU, and needs one row."""
     shared = [access for access in op.accesses if dim not in free_symbols(access.index)]
-    return sum(elements_of(access.type) for access in shared) > elements_of(op.result.type)
+    return sum(elements_of(shape_of(access.type)) for access in shared) > elements_of(shape_of(op.result.type))
 
 
-def elements_of(tensor_type: Attribute) -> int:
-    """How many elements a tensor has, for each of those along axes of unknown extents."""
-    return math.prod(extent for extent in shape_of(tensor_type) if isinstance(extent, int))
+def elements_of(shape: Shape) -> int:
+    """How many elements there are, for each of those along axes of unknown extents."""
+    return math.prod(extent for extent in shape if isinstance(extent, int))
 
 
 def is_read_whole(op: ContractOp, dim: str) -> bool:
