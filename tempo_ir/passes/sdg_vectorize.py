@@ -32,7 +32,6 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.sdg import (
     Access,
@@ -51,7 +50,7 @@ from tempo_ir.graphs import reachable
 from tempo_ir.index import Domain, Index, Space, Sym, free_symbols
 from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
 from tempo_ir.passes.remarks import count, remark
-from tempo_ir.passes.utilities import erase, is_slice, programs, sdg_ops
+from tempo_ir.passes.utilities import dims_to_try, erase, is_slice, programs, sdg_ops
 from tempo_ir.passes.vectorize.batching import (
     Batch,
     Operand,
@@ -79,13 +78,7 @@ class SdgVectorizePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
-            names = program.space.names
-            if unknown := [dim for dim in self.dims if dim not in names]:
-                raise PassFailedException(
-                    f"sdg-vectorize: @{program.sym_name.data} has no dim `{unknown[0]}`; it declares "
-                    f"{', '.join(names) or 'none'}"
-                )
-            for dim in reversed([name for name in names if not self.dims or name in self.dims]):
+            for dim in reversed(dims_to_try(self.name, program, self.dims)):
                 count(self, "vectorised", vectorize(program, dim, take_all=self.all))
 
 
