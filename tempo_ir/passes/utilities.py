@@ -54,8 +54,9 @@ def dims_to_try(name: str, program: ProgramOp, dims: Sequence[str]) -> list[str]
     """
     names = program.space.names
     if unknown := [dim for dim in dims if dim not in names]:
-        raise PassFailedException(
-            f"{name}: @{program.sym_name.data} has no dim `{unknown[0]}`; it declares {', '.join(names) or 'none'}"
+        refuse(
+            program,
+            f"{name}: @{program.sym_name.data} has no dim `{unknown[0]}`; it declares {', '.join(names) or 'none'}",
         )
     return [dim for dim in names if not dims or dim in dims]
 
