@@ -1,5 +1,5 @@
 // What depends on constants alone is computed; large, infinite or failing results are left to the run.
-// RUN: tempo-opt %s --check-each --pass-pipeline='sdg-fold-constants{limit=4},sdg-dce' | filecheck %s
+// RUN: tempo-opt %s --split-input-file --check-each --pass-pipeline='sdg-fold-constants{limit=4},sdg-dce' | filecheck %s
 
 sdg.program @folded dims(t: T) {
   %x = sdg.input "x" in (t) : tensor<4xf32>
@@ -45,3 +45,20 @@ sdg.program @rounded {
 // CHECK-NEXT:    %square = sdg.constant 0.010000000707805157 : tensor<f32>
 // CHECK-NEXT:    %wide = sdg.constant 0.10000000149011612 : tensor<f64>
 // CHECK-NEXT:    %wrapped = sdg.constant -2 : tensor<i32>
+
+// -----
+
+// powers of what is counted are computed; counting alone, cast or reshaped, costs no memory
+sdg.program @counted {
+  %n = sdg.arange [0:4] : tensor<4xi64>
+  %f = sdg.cast %n : (tensor<4xi64>) -> tensor<4xf32>
+  %g = sdg.constant 0.5 : tensor<f32>
+  %p = sdg.pow %g, %f : (tensor<f32>, tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "f" %f : tensor<4xf32>
+  sdg.output "p" %p : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @counted
+// CHECK-NEXT:    %n = sdg.arange [0:4] : tensor<4xi64>
+// CHECK-NEXT:    %f = sdg.cast %n : (tensor<4xi64>) -> tensor<4xf32>
+// CHECK-NEXT:    %p = sdg.constant dense<[1.000000e+00, 5.000000e-01, 2.500000e-01, 1.250000e-01]> : tensor<4xf32>

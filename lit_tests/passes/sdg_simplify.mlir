@@ -34,3 +34,28 @@ sdg.program @accesses_compose dims(t: T) {
 // CHECK-NEXT:    %x = sdg.input "x" in (t) : tensor<4xf32>
 // CHECK-NEXT:    sdg.output "d" %x[t] in (t) : tensor<4xf32>
 // CHECK-NEXT:  }
+
+// -----
+
+// chains of ops that move elements become one; integers are regrouped
+sdg.program @chains dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<3x4xf32>
+  %n = sdg.input "n" in (t) : tensor<4xi32>
+  %a = sdg.transpose %x[t] permutation [1, 0] in (t) : (tensor<3x4xf32>) -> tensor<4x3xf32>
+  %s = sdg.sum %a[t] axes [0] in (t) : (tensor<4x3xf32>) -> tensor<3xf32>
+  %p = sdg.pad %s[t] low [t] high [1] value 0.0 in (t) : (tensor<3xf32>) -> tensor<?xf32, #sdg.size<t + 4>>
+  %q = sdg.slice %p[t] take [t:t + 2] in (t) : (tensor<?xf32, #sdg.size<t + 4>>) -> tensor<2xf32>
+  %c = sdg.constant 5 : tensor<i32>
+  %i = sdg.add %n[t], %c in (t) : (tensor<4xi32>, tensor<i32>) -> tensor<4xi32>
+  %j = sdg.sub %i[t], %n[t] in (t) : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  %k = sdg.sub %i[t], %c in (t) : (tensor<4xi32>, tensor<i32>) -> tensor<4xi32>
+  sdg.output "q" %q[t] in (t) : tensor<2xf32>
+  sdg.output "j" %j[t] in (t) : tensor<4xi32>
+  sdg.output "k" %k[t] in (t) : tensor<4xi32>
+}
+
+// CHECK-LABEL: sdg.program @chains
+// CHECK:         [[sum:%[a-z0-9]+]] = sdg.sum %x[t] axes [1] in (t)
+// CHECK-NEXT:    [[slice:%[a-z0-9]+]] = sdg.slice [[sum]][t] take [0:2] in (t)
+// CHECK:         sdg.output "q" [[slice]][t]
+// CHECK:         sdg.output "k" %n[t]

@@ -39,3 +39,36 @@ sdg.program @chain dims(t: T) {
 // CHECK-NEXT:    %y = sdg.exp %x[t] in (t) : (tensor<4xf32>) -> tensor<4xf32>
 // CHECK-NEXT:    sdg.output "y" %y[t] in (t) : tensor<4xf32>
 // CHECK-NEXT:  }
+
+// -----
+
+// a product of operands that all vary gains nothing, unless a range of its rows is read
+sdg.program @outer_products dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %o = sdg.contract "a,c->ac" %x[t], %x[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  %p = sdg.contract "a,c->ac" %x[t], %x[t] in (t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  %s = sdg.sum %p[0:T] axes [0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  sdg.output "o" %o[t] in (t) : tensor<4x4xf32>
+  sdg.output "s" %s : tensor<4x4xf32>
+}
+
+// CHECK-LABEL: sdg.program @outer_products
+// CHECK:         %o = sdg.contract "a,c->ac" %x[t], %x[t] in (t)
+// CHECK-NEXT:    %p = sdg.contract "ta,tc->tac" %x[0:T], %x[0:T] :
+
+// -----
+
+// few rows of many weights gain, many rows of few weights do not
+sdg.program @weights dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<2x64xf32>
+  %z = sdg.input "z" in (t) : tensor<128x64xf32>
+  %w = sdg.input "w" : tensor<64x64xf32>
+  %p = sdg.contract "bk,kn->bn" %x[t], %w in (t) : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
+  %q = sdg.contract "bk,kn->bn" %z[t], %w in (t) : (tensor<128x64xf32>, tensor<64x64xf32>) -> tensor<128x64xf32>
+  sdg.output "p" %p[t] in (t) : tensor<2x64xf32>
+  sdg.output "q" %q[t] in (t) : tensor<128x64xf32>
+}
+
+// CHECK-LABEL: sdg.program @weights
+// CHECK:         %p = sdg.contract "tbk,kn->tbn" %x[0:T], %w :
+// CHECK-NEXT:    %q = sdg.contract "bk,kn->bn" %z[t], %w in (t)

@@ -136,10 +136,20 @@ def total(value: Expr | int, space: Space, domain: Domain) -> sympy.Expr:
     """
     points = isl.domain_set(space, domain)
     pieces = isl.pieces(isl.pw_aff(space, domain.dims, as_expr(value)).intersect_domain(points))
+    return _total([(piece, to_sympy(summand)) for piece, summand in pieces], domain.dims, space)
+
+
+def count_where(space: Space, dims: Sequence[str], cond: Cond) -> sympy.Expr:
+    """How many points over `dims`, which need not be those of the program, satisfy a condition. Raises as `total`."""
+    points = isl.condition_set(space, dims, cond).intersect_params(isl.params_set(space))
+    return _total([(points, sympy.Integer(1))], dims, space)
+
+
+def _total(pieces: Sequence[tuple[isl.Set, sympy.Expr]], dims: Sequence[str], space: Space) -> sympy.Expr:
     parts: list[tuple[Cond, sympy.Expr]] = []
     for piece, summand in pieces:
         for basic in piece.make_disjoint().remove_redundancies().get_basic_sets():
-            parts += _sum(isl.Set.from_basic_set(basic), domain.dims, to_sympy(summand), space)
+            parts += _sum(isl.Set.from_basic_set(basic), dims, summand, space)
     return _joined(parts)
 
 

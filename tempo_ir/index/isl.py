@@ -433,6 +433,8 @@ def expression(function: PwAff, within: Set | None = None) -> Expr:
 
 def _combinations(values: Sequence[Expr]) -> Iterable[Expr]:
     """Ways to join pieces: one alone, the extremes of all, then `max(rest, min(some))` and `min(rest, max(some))`."""
+    if not values:  # of a function that is defined nowhere
+        return
     if len(values) == 1:
         yield values[0]
         return

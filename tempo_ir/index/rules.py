@@ -437,8 +437,20 @@ def _decided_comparison(cond: Cond, facts: Facts) -> Cond:
 
 def nonnegative_extent(taken: Slice) -> Expr:
     """How many points a slice has, for symbols that are dims and bounds."""
-    length = (taken.stop - taken.start + (taken.step - 1)) // taken.step
+    length = (_distance(taken.start, taken.stop) + (taken.step - 1)) // taken.step
     return extreme("max", (Const(0), simplify(length, PROGRAM_FACTS)), PROGRAM_FACTS)
+
+
+def _distance(start: Expr, stop: Expr) -> Expr:
+    """`stop - start`; a number where an extreme is moved by one: of `max(a, b):max(a + 4, b + 4)` it is 4."""
+    match start, stop:
+        case MinMax(op, before), MinMax(other, after) if op == other and len(before) == len(after):
+            moved = {simplify(b - a) for a, b in zip(before, after, strict=True)}
+            if len(moved) == 1 and isinstance(distance := moved.pop(), Const):
+                return distance
+        case _:
+            pass
+    return stop - start
 
 
 # What facts imply

@@ -19,8 +19,12 @@ def get_all_passes() -> dict[str, PassFactory]:
         "sdg-autodiff": lazy("tempo_ir.passes.sdg_autodiff:SdgAutodiffPass"),
         "sdg-cse": lazy("tempo_ir.passes.sdg_cse:SdgCsePass"),
         "sdg-dce": lazy("tempo_ir.passes.sdg_dce:SdgDcePass"),
+        "sdg-devectorize": lazy("tempo_ir.passes.sdg_devectorize:SdgDevectorizePass"),
         "sdg-fold-constants": lazy("tempo_ir.passes.sdg_fold_constants:SdgFoldConstantsPass"),
+        "sdg-lift": lazy("tempo_ir.passes.sdg_lift:SdgLiftPass"),
         "sdg-reduce-domain": lazy("tempo_ir.passes.sdg_reduce_domain:SdgReduceDomainPass"),
         "sdg-simplify": lazy("tempo_ir.passes.sdg_simplify:SdgSimplifyPass"),
+        "sdg-tile": lazy("tempo_ir.passes.sdg_tile:SdgTilePass"),
+        "sdg-unlift": lazy("tempo_ir.passes.sdg_unlift:SdgUnliftPass"),
         "sdg-vectorize": lazy("tempo_ir.passes.sdg_vectorize:SdgVectorizePass"),
     }

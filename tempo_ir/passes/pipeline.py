@@ -7,6 +7,9 @@ from collections.abc import Collection
 DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-autodiff",
     "sdg-simplify",
+    "sdg-devectorize",
+    "sdg-unlift",
+    "sdg-lift",
     "sdg-vectorize",
     "sdg-simplify",
     "sdg-fold-constants",

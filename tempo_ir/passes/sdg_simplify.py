@@ -13,10 +13,11 @@ After:
     %y = sdg.contract "bk,kn->n" %x[t], %w in (t) : (tensor<4x8xf32>, tensor<4x2xf32>) -> tensor<2xf32>
     sdg.output "y" %y[t - 1] in (t: 1 to T) : tensor<2xf32>
 
-The rules are tables: `simplify.elementwise`, `simplify.shape`, `simplify.contraction`, `simplify.structure`. They keep
-NaN and infinity, so `0 * x` stays; sums of equal numbers may round differently. `sdg.stop_gradient` goes once no
-gradient is left. A rule does not apply where a use cannot read through the new index, where a gradient is taken by the
-value, or where a shape would change by broadcasting.
+The rules are tables: `simplify.identities` (neutral and absorbing elements, ops of one operand twice, ops that undo
+each other), `elementwise`, `reassociation`, `shape`, `chains`, `contraction`, `structure`. They keep NaN and infinity,
+so `0 * x` stays, and group no sums of floats, unless `fast-math=true` asks for it; sums of equal numbers may round
+differently. `sdg.stop_gradient` goes once no gradient is left. A rule does not apply where a use cannot read through
+the new index, where a gradient is taken by the value, or where a shape would change by broadcasting.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from tempo_ir.dialects.sdg import GradOp, HostOp, ProgramOp, SdgOp, SourceOp, StopGradientOp
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.sdg_dce import remove_dead_ops
-from tempo_ir.passes.simplify import contraction, elementwise, shape, structure
+from tempo_ir.passes.simplify import chains, contraction, elementwise, identities, reassociation, shape, structure
 from tempo_ir.passes.simplify.rule import Rewriting, Rule, Rules
 from tempo_ir.passes.utilities import programs, replace_with_access, run_patterns
 
@@ -48,11 +49,22 @@ def joined(*tables: Rules) -> Rules:
     return MappingProxyType(rules)
 
 
-RULES: Mapping[type[SdgOp], Sequence[Rule]] = joined(elementwise.RULES, shape.RULES, contraction.RULES, structure.RULES)
+RULES: Mapping[type[SdgOp], Sequence[Rule]] = joined(
+    identities.RULES,
+    elementwise.RULES,
+    reassociation.RULES,
+    shape.RULES,
+    chains.RULES,
+    contraction.RULES,
+    structure.RULES,
+)
 
 
+@dataclass(frozen=True)
 class Simplify(RewritePattern):
     """Erases what became unused, and applies the first rule that does anything."""
+
+    fast_math: bool = False
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         if not isinstance(op, SdgOp):
@@ -60,7 +72,7 @@ class Simplify(RewritePattern):
         if is_unused(op):
             rewriter.erase(op)
             return
-        rewriting = Rewriting(rewriter)
+        rewriting = Rewriting(rewriter, self.fast_math)
         for rule in (*structure.ALL, *RULES.get(type(op), ())):
             if rule(op, rewriting):
                 return
@@ -91,10 +103,14 @@ class SdgSimplifyPass(ModulePass):
 
     name = "sdg-simplify"
 
+    fast_math: bool = False
+    """Take numbers to be finite, and group sums and products of floats as is cheapest: `0 * x` is 0."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
             remove_dead_ops(program)
-            patterns = [Simplify()] if has_gradients(program) else [Simplify(), DropStopGradient()]
+            simplify = Simplify(self.fast_math)
+            patterns = [simplify] if has_gradients(program) else [simplify, DropStopGradient()]
             if run_patterns(program.body, *patterns):
                 count(self, "changed")
             remove_dead_ops(program)

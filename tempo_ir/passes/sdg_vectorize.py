@@ -16,12 +16,16 @@ An op can be vectorised along a dim if it does not recur along it (a cycle that 
 `vectorize.recurrence`), if it reads the dim at most shifted (`t - 1`), if nothing else about it depends on the dim (its
 shape, what it slices, which case of a merge holds), and if its points of the dim are one range. Host calls, random
 draws, inputs and outputs stay as they are, and so does what a gradient names. Of ops that can, those are vectorised
-that are connected, by reads among them, to a contraction: chains of small ops alone gain nothing from memory for all
-points. `all=true` takes them too, `dims=t` names the dims to try; by default all are, inner ones first.
+that are connected, by reads among them, to a contraction that gains by it: where operands that are the same at all
+points (weights, read once then) are larger than the result, whose rows are kept for all points then; or where a range
+of its rows is read. Chains of small ops, products of operands that all vary (T outer products), and products of many
+rows with few weights, whose rows fit a cache, gain nothing from memory for all points. `all=true` takes them too,
+`dims=t` names the dims to try; by default all are, inner ones first.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -42,12 +46,12 @@ from tempo_ir.dialects.sdg.reads import claim_problem, holds, read_domain, read_
 from tempo_ir.dialects.sdg.shape_ops import inside
 from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.dialects.sdg.until import needed_for, until_of
-from tempo_ir.dialects.types import shape_of
+from tempo_ir.dialects.types import Shape, shape_of
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Domain, Index, Space, Sym, as_expr, free_symbols
 from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
 from tempo_ir.passes.remarks import count, remark
-from tempo_ir.passes.utilities import erase, is_slice, programs, refuse, sdg_ops
+from tempo_ir.passes.utilities import dims_to_try, erase, is_slice, programs, sdg_ops
 from tempo_ir.passes.vectorize.batching import (
     Batch,
     Operand,
@@ -76,14 +80,7 @@ class SdgVectorizePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
-            names = program.space.names
-            if unknown := [dim for dim in self.dims if dim not in names]:
-                refuse(
-                    program,
-                    f"sdg-vectorize: @{program.sym_name.data} has no dim `{unknown[0]}`; it declares "
-                    f"{', '.join(names) or 'none'}",
-                )
-            for dim in reversed([name for name in names if not self.dims or name in self.dims]):
+            for dim in reversed(dims_to_try(self.name, program, self.dims)):
                 count(self, "vectorised", vectorize(program, dim, take_all=self.all))
 
 
@@ -122,7 +119,7 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch
         if any(op not in able for op in varying):
             for op in varying:
                 able.pop(op, None)
-    return able if take_all else gaining(able)
+    return able if take_all else gaining(able, dim)
 
 
 def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space) -> bool:
@@ -144,16 +141,36 @@ def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space
     return False
 
 
-def gaining(able: dict[SdgOp, Batch]) -> dict[SdgOp, Batch]:
-    """Those of the ops that reads among them connect to a contraction."""
+def gaining(able: dict[SdgOp, Batch], dim: str) -> dict[SdgOp, Batch]:
+    """Those of the ops that reads among them connect to a contraction that gains."""
 
     def neighbours(op: SdgOp) -> Iterable[SdgOp]:
         readers = [use.operation for result in op.results for use in result.uses]
         producers = [operand.owner for operand in op.operands]
         return [other for other in (*readers, *producers) if isinstance(other, SdgOp) and other in able]
 
-    connected = reachable((op for op in able if isinstance(op, ContractOp)), neighbours)
+    gains = (op for op in able if isinstance(op, ContractOp) and (saves_reads(op, dim) or is_read_whole(op, dim)))
+    connected = reachable(gains, neighbours)
     return {op: batch for op, batch in able.items() if op in connected}
+
+
+def saves_reads(op: ContractOp, dim: str) -> bool:
+    """Whether operands that are the same at all points of a dim, and are read once then, are more than the rows that
+    are kept for all points instead. Where both are equal a loop is as fast on a CPU, and needs one row."""
+    shared = [access for access in op.accesses if dim not in free_symbols(access.index)]
+    return sum(elements_of(shape_of(access.type)) for access in shared) > elements_of(shape_of(op.result.type))
+
+
+def elements_of(shape: Shape) -> int:
+    """How many elements there are, for each of those along axes of unknown extents."""
+    return math.prod(extent for extent in shape if isinstance(extent, int))
+
+
+def is_read_whole(op: ContractOp, dim: str) -> bool:
+    """Whether a range of the dim is read of a contraction: its rows are kept anyway, or summed into one product."""
+    position = op.domain.dims.index(dim)
+    uses = [(use.operation, use.index) for use in op.result.uses]
+    return any(isinstance(user, AccessOp) and is_slice(user.accesses[n].index[position]) for user, n in uses)
 
 
 def points_of(op: SdgOp, dim: str, space: Space) -> Batch:

@@ -223,13 +223,24 @@ class LoopRun:
         values: dict[SSAValue, Array] = {}
         for block_argument, access in zip(op.body.block.args, op.reads, strict=True):
             values[block_argument] = self._read(access, symbols, where)
-        for inner in op.body.block.ops:
-            if isinstance(inner, sdg.SdgOp):
-                inputs = [values[operand] for operand in inner.operands]
-                results = operations.evaluate(inner, inputs, symbols, self.seed, where.point, self.start)
-                values.update(zip(inner.results, results, strict=True))
+        self._ops(op.body.block, values, symbols, where)
         for value, access in zip(op.yielded, op.writes, strict=True):
             self._write(access, values[value], symbols, where)
+
+    def _ops(self, block: Block, values: dict[SSAValue, Array], symbols: Mapping[str, int], where: Where) -> None:
+        """The sdg ops of a body in order; their results are put beside the values that are known."""
+        for op in block.ops:
+            inputs = [values[operand] for operand in op.operands]
+            if isinstance(op, loop.FoldOp):
+                carried, reads = inputs[: len(op.carried)], inputs[len(op.carried) :]
+                for step in range(evaluate_index(op.count, symbols)):
+                    inside: dict[SSAValue, Array] = dict(zip(op.body.block.args, [*carried, *reads], strict=True))
+                    self._ops(op.body.block, inside, {**symbols, op.iterator: step}, where)
+                    carried = [inside[value] for value in op.next_values]
+                values.update(zip(op.finals, carried, strict=True))
+            elif isinstance(op, sdg.SdgOp):
+                results = operations.evaluate(op, inputs, symbols, self.seed, where.point, self.start)
+                values.update(zip(op.results, results, strict=True))
 
     def _host(self, op: loop.HostOp, symbols: Mapping[str, int]) -> None:
         where = _where(op, symbols)

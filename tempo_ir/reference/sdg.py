@@ -221,7 +221,9 @@ class Run:
         if not lengths:
             return rows[0]
         if not rows:
-            inner = operations.concrete_shape(access.value.type, {**dict.fromkeys(producer.domain.dims, 0), **symbols})
+            dims = zip(producer.domain.dims, ranges, strict=True)
+            there = {dim: taken[0] if taken else 0 for dim, taken in dims}
+            inner = operations.concrete_shape(access.value.type, {**symbols, **there})
             return np.zeros((*lengths, *inner), numpy_dtype(element(access.value.type)))
         return np.stack(rows).reshape(*lengths, *rows[0].shape)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tempo_ir.runtime.executable import Executable, Result, compile
+from tempo_ir.runtime.executable import Executable, Result, compile, memory_timeline
 from tempo_ir.runtime.statistics import Statistics
+from tempo_ir.runtime.timeline import Timeline
 
-__all__ = ["Executable", "Result", "Statistics", "compile"]
+__all__ = ["Executable", "Result", "Statistics", "Timeline", "compile", "memory_timeline"]

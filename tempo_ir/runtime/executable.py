@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
@@ -38,6 +38,10 @@ from tempo_ir.runtime.native import NativeProgram
 from tempo_ir.runtime.signature import Signature
 from tempo_ir.runtime.statistics import Statistics
 from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
+from tempo_ir.runtime.timeline import Timeline, timeline
+
+if TYPE_CHECKING:
+    from tempo_ir.lowering.costs import Costs
 
 
 class Result(dict[str, Any]):
@@ -242,6 +246,20 @@ class Compiled(Executable, ABC):
         write_package(for_triton(self.levels), directory)
 
     @property
+    def formed(self) -> loop.ProgramOp:
+        """The loop program with its kernels formed and its storage planned, not yet compiled."""
+        assert self.levels.loop is not None
+        (program,) = (op for op in self.levels.loop.ops if isinstance(op, loop.ProgramOp))
+        return program
+
+    @property
+    def costs(self) -> Costs:
+        """What a call costs, as formulas of the bounds."""
+        from tempo_ir.lowering.costs import program_costs
+
+        return program_costs(self.formed)
+
+    @property
     def stats(self) -> Statistics:
         with self._lock:
             return self._stats
@@ -280,6 +298,17 @@ class TritonInterpreted(Compiled):
 
     def _execute(self, placement: Placement, request: Request) -> Outputs:
         return self.interpreted.run(request.arrays, request.bounds, request.seed, request.hosts, request.start)
+
+
+def memory_timeline(executable: Executable, **bounds: int) -> Timeline:
+    """The live bytes over the schedule of a compiled program, for given bounds: `memory_timeline(exe, T=64)`.
+
+    The result holds the numbers; `.write("memory.svg")` draws them. Raises CallError for a bound that is missing or for
+    an executable that has no schedule.
+    """
+    if not isinstance(executable, Compiled):
+        raise CallError(f"target '{executable.target}' schedules nothing: compile for cpu")
+    return timeline(executable.formed, bounds)
 
 
 def seed_of(seed: int) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tempo_ir.runtime.errors import CallError
-from tempo_ir.runtime.executable import Executable
+from tempo_ir.runtime.executable import Compiled, Executable, memory_timeline
 from tempo_ir.tools.diagnostics import UserError, is_user_error, place_outside_package
 from tempo_ir.tools.programs import Array, HostFactory, LoadedProgram
 
@@ -110,9 +110,23 @@ def values_text(array: Array) -> str:
     return " ".join(text.split()).replace("[ ", "[").replace(" ]", "]")
 
 
-def statistics_text(executable: Executable) -> str:
-    """A line per fact; nested ones are indented."""
-    return "\n".join(_facts(dataclasses.asdict(executable.stats), ""))
+def statistics_text(executable: Executable, bounds: Mapping[str, int]) -> str:
+    """A line per fact; nested ones are indented. Costs are formulas that hold near these bounds, with their values."""
+    lines = _facts(dataclasses.asdict(executable.stats), "")
+    if isinstance(executable, Compiled):
+        from tempo_ir.index.closed_form import value  # sympy: only for who asks
+
+        costs = executable.costs.near(bounds)
+        at = ", ".join(f"{name} = {value}" for name, value in bounds.items()) or "any call"
+        lines += [f"costs, as formulas near {at}:"]
+        lines += [f"  {name}: {formula} = {value(formula, bounds)}" for name, formula in costs.formulas.items()]
+        lines += [f"  left out of {reason}" for reason in costs.left_out]
+    return "\n".join(lines)
+
+
+def write_timeline(executable: Executable, bounds: Mapping[str, int], path: Path) -> None:
+    """Write the live bytes over the schedule as a picture, `*.svg`."""
+    memory_timeline(executable, **bounds).write(path)
 
 
 def _facts(facts: Mapping[str, Any], indent: str) -> list[str]:

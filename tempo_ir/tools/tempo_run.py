@@ -65,6 +65,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="of random draws and of arrays not given (default: 0)")
     parser.add_argument("--check", action="store_true", help="compare with the reference; status 1 if it differs")
     parser.add_argument("--stats", action="store_true", help="say what the compiler and the run did")
+    parser.add_argument("--timeline", type=Path, metavar="FILE.svg", help="draw the live bytes over the schedule there")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write outputs and state there (.npy, .safetensors)")
     parser.add_argument("--dump-ir", type=Path, metavar="DIR", help="write the IR of every level")
     parser.add_argument("--emit-triton", type=Path, metavar="DIR", help="write the Triton source of every kernel")
@@ -87,7 +88,9 @@ def _run(arguments: argparse.Namespace, sources: Sources) -> int:
     if arguments.out is not None:
         running.write_results(results, arguments.out)
     if arguments.stats:
-        print(running.statistics_text(executable))
+        print(running.statistics_text(executable, call.bounds))
+    if arguments.timeline is not None:
+        running.write_timeline(executable, call.bounds, arguments.timeline)
     if not arguments.check:
         return 0
     reference = tempo_ir.compile(call.program.source, "reference")

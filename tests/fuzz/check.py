@@ -35,6 +35,8 @@ LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage")
 TOLERANCE = {"exact": 0.0, "half": 4e-2, "single": 3e-4, "double": 1e-8}
 MOVED = {"half": 4e-3, "single": 2e-7, "double": 2e-7}
 """By how much inputs are moved to see what rounding may do to outputs of each kind."""
+OPTIONS: Mapping[str, Mapping[str, object]] = {"sdg-tile": {"tile": 3}}
+"""Options of passes that would do nothing at small sizes without."""
 SEED = 7
 SLOW = "timeout"
 MOST_SECONDS = 20
@@ -112,6 +114,7 @@ class Check:
         if self.native:
             self.compiled("cpu", ())
         if self.thorough:
+            attempt("sdg-tile", self.tiled)
             self.left_out()
 
     def read(self) -> None:
@@ -143,12 +146,14 @@ class Check:
     def passes(self) -> None:
         """Each pass alone."""
         before = str(self.expanded)
-        for name in dict.fromkeys(name for name in DEFAULT_PIPELINE if name not in REQUIRED):
+        for name in get_all_passes():
+            if name in REQUIRED:
+                continue
             attempt(name, lambda name=name: self.one_pass(name, before))
 
     def one_pass(self, name: str, before: str) -> None:
         module = self.expanded.clone()
-        apply(module, name)
+        apply(module, name, **OPTIONS.get(name, {}))
         if str(module) != before:
             self.agree_on_graph(name, module)
 
@@ -167,6 +172,16 @@ class Check:
         apply(module, name)
         (program,) = (op for op in module.ops if isinstance(op, loop.ProgramOp))
         self.agree(name, lambda case, hosts: run_loop(program, case.arguments, case.bounds, SEED, hosts))
+
+    def tiled(self) -> None:
+        """The program in tiles of 3, whose loops become loops of kernels, after each lowering."""
+        module = self.expanded.clone()
+        apply(module, "sdg-tile", tile=3)
+        if str(module) == str(self.expanded):
+            return
+        apply(module, "sdg-reduce-domain")
+        for name in LOOP_PASSES:
+            attempt(f"sdg-tile {name}", lambda name=name: self.lowered(name, module))
 
     # ---- native code ----
 
@@ -310,11 +325,11 @@ def first_difference(found: Array, expected: Array) -> str:
     return f"{len(wrong)} of {expected.size} values, first at {list(place)}: {found[place]}, not {expected[place]}"
 
 
-def apply(module: ModuleOp, *names: str) -> None:
-    """Run passes by name, in place, verifying after each."""
+def apply(module: ModuleOp, *names: str, **options: object) -> None:
+    """Run passes by name, in place, verifying after each; options go to all of them."""
     known = {**get_all_passes(), **lowerings()}
     for name in names:
-        known[name]()().apply(Context(), module)
+        known[name]()(**options).apply(Context(), module)
         module.verify()
 
 

@@ -167,6 +167,7 @@ def test_operators_simplify_and_constructors_do_not():
         ("max(0, t - 63):t + 1", "min(t + 1, 64)"),
         ("0:T:3", "(T + 2) floordiv 3"),
         ("4 * m:4 * m + 4", "4"),
+        ("max(4 * m, t - 3):max(4 * m + 4, t + 1)", "4"),
     ],
 )
 def test_extent_of_a_slice(text: str, extent: str):

@@ -27,6 +27,8 @@ def test_every_pass(seed):
     text = random_program(seed)
     check(text, *PASSES)
     check(text, "sdg-vectorize", all=True)
+    check(text, "sdg-tile", tile=2)
+    check(text, "sdg-tile", tile=2, static=True)
 
 
 @pytest.mark.parametrize("seed", range(100, 106))

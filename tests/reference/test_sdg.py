@@ -272,3 +272,22 @@ def test_a_slice_may_be_empty():
     }"""
     a = np.arange(6, dtype=np.float32).reshape(3, 2)
     equal(interpret(text, {"T": 3}, {"a": a})["m"], [[-np.inf, -np.inf], [0, -1], [0, -1]])
+
+
+def test_no_rows_have_the_shape_of_the_point_read():
+    text = """
+    sdg.program @p dims(b: B, t: T) {
+      %a = sdg.input "a" in (t) : tensor<f32>
+      %b = sdg.index b in (b) : tensor<i64>
+      %f = sdg.cast %b[b] in (b) : (tensor<i64>) -> tensor<f32>
+      %x = sdg.add %a[0:t + 1], %f[b] in (b, t) : (tensor<f32>, tensor<f32>) -> tensor<?xf32, #sdg.size<t + 1>>
+      %s = sdg.slice %x[0:B, T - t - 1] take [0:B, 0:T - t] in (t) :
+          (tensor<?xf32, #sdg.size<t + 1>>) -> tensor<?x?xf32, #sdg.size<B, max(0, T - t)>>
+      %y = sdg.sum %s[t] axes [0, 1] in (t) : (tensor<?x?xf32, #sdg.size<B, max(0, T - t)>>) -> tensor<f32>
+      sdg.output "y" %y[t] in (t) : tensor<f32>
+    }"""
+    for rows in (0, 2):
+        found = interpret(text, {"B": rows, "T": 3}, {"a": counting(3)})["y"]
+        equal(
+            found, [rows * 3 + rows * (rows - 1) / 2 * 3, rows * 1 + rows * (rows - 1) / 2 * 2, rows * (rows - 1) / 2]
+        )

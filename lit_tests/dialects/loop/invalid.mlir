@@ -104,3 +104,32 @@ loop.program @p dims(t: T) {
   // expected-error@+1 {{dim 't' lies inside of 2 axes, the row has 1}}
   %x = loop.alloc : !loop.buffer<(t: full inside 2) 4xf32>
 }
+
+// -----
+
+loop.program @p dims(t: T) {
+  %x = loop.input "x" : !loop.buffer<4xf32>
+  %y = loop.output "y" : !loop.buffer<4xf32>
+  loop.kernel ins(%a = %x) outs(%y) {
+    // expected-error@+1 {{what is carried changes its type}}
+    %last = loop.fold m = 0 to 4 carry(%c = %a) {
+      %next = sdg.sum %c axes [0] : (tensor<4xf32>) -> tensor<f32>
+      loop.yield %next : tensor<f32>
+    }
+    loop.yield %last : tensor<4xf32>
+  }
+}
+
+// -----
+
+loop.program @p dims(t: T) {
+  %x = loop.input "x" : !loop.buffer<4xf32>
+  %y = loop.output "y" : !loop.buffer<4xf32>
+  loop.kernel ins(%a = %x) outs(%y) {
+    // expected-error@+1 {{a fold counts from 0}}
+    %last = loop.fold m = 1 to 4 carry(%c = %a) {
+      loop.yield %c : tensor<4xf32>
+    }
+    loop.yield %last : tensor<4xf32>
+  }
+}

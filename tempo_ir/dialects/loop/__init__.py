@@ -6,7 +6,7 @@ of each sdg op and a buffer with a row per point of each value (single assignmen
 of runs of leaves, `loop-plan-storage` then decides how each buffer stores its dims, and `loop-lower-kernels` turns
 kernels into launches of tile kernels. Invariants: a row is written before it is read, iterators do not shadow, an
 index has an entry for each dim that the buffer stores, bodies hold sdg ops in tensor form (no domain, no index) whose
-free names are iterators or bounds.
+free names are iterators or bounds, and `loop.fold`, a loop over such ops inside of a kernel.
 
 ```mlir
 loop.program @rnn dims(t: T) {
@@ -32,6 +32,7 @@ from xdsl.ir import Dialect
 
 from tempo_ir.dialects.loop.attributes import BufferDim, BufferType, PointAttr, StorageAttr
 from tempo_ir.dialects.loop.checks import CheckOp
+from tempo_ir.dialects.loop.fold import FoldOp
 from tempo_ir.dialects.loop.leaves import (
     AccessOperation,
     BodyOperation,
@@ -73,6 +74,7 @@ __all__ = [
     "BufferType",
     "CheckOp",
     "ComputeOp",
+    "FoldOp",
     "ForOp",
     "FreeOp",
     "HostOp",
@@ -107,6 +109,7 @@ Loop = Dialect(
         IfOp,
         ComputeOp,
         KernelOp,
+        FoldOp,
         HostOp,
         LaunchOp,
         CheckOp,

@@ -25,6 +25,7 @@ from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.loop.attributes import BufferType, PointAttr
+from tempo_ir.dialects.loop.fold import FoldOp
 from tempo_ir.dialects.loop.structure import LoopOperation, parse_access, parse_buffer, print_access
 from tempo_ir.dialects.sdg.attributes import IndexAttr
 from tempo_ir.dialects.types import Tensor, as_tensor, shape_of
@@ -178,7 +179,7 @@ class YieldOp(LoopOperation):
 
     values = var_operand_def(TensorType)
 
-    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(ComputeOp, KernelOp)))
+    traits = lazy_traits_def(lambda: (IsTerminator(), HasParent(ComputeOp, KernelOp, FoldOp)))
 
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
@@ -228,8 +229,8 @@ class BodyOperation(AccessOperation, ABC):
         if yielded != list(self.out_types.data):
             raise VerifyException(f"body yields ({_types(yielded)}), outs are ({_types(self.out_types.data)})")
         for op in self.body.block.ops:
-            if not op.name.startswith("sdg.") and not isinstance(op, YieldOp):
-                raise VerifyException(f"{op.name} in a body, expected sdg ops only")
+            if not op.name.startswith("sdg.") and not isinstance(op, YieldOp | FoldOp):
+                raise VerifyException(f"{op.name} in a body, expected sdg ops and loop.fold only")
 
     @classmethod
     def parse(cls, parser: Parser):

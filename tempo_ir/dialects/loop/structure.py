@@ -45,12 +45,12 @@ def call_most(bound: str) -> str:
     return f"call.most.{bound}"
 
 
-def parse_buffer(parser: Parser) -> SSAValue:
-    """Parse the name of a buffer defined above; its type is known from there."""
-    operand = parser.parse_unresolved_operand("buffer expected")
+def parse_buffer(parser: Parser, what: str = "buffer") -> SSAValue:
+    """Parse the name of a buffer, or of another value, defined above; its type is known from there."""
+    operand = parser.parse_unresolved_operand(f"{what} expected")
     values = parser.ssa_values.get(operand.operand_name, ())
     if operand.index >= len(values):
-        parser.raise_error(f"buffer {operand.span.text} is not defined above", operand.span)
+        parser.raise_error(f"{what} {operand.span.text} is not defined above", operand.span)
     return values[operand.index]
 
 

@@ -25,7 +25,7 @@ from tempo_ir.dialects.types import Tensor, accessed_type, as_tensor, dtype_name
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import Cond, Expr, Index, Slice, free_symbols, index_text
 
-BODIES = frozenset({"sdg.program", "loop.compute", "loop.kernel"})
+BODIES = frozenset({"sdg.program", "loop.compute", "loop.kernel", "loop.fold"})
 """The ops whose regions may hold sdg ops; the loop dialect is named, not imported, since it builds on this one."""
 
 NO_DIMS = Domain()

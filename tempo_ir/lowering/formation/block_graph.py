@@ -33,6 +33,21 @@ class BlockGraph:
         self.members: dict[int, list[int]] = {number: [number] for number in self.group_of}
         self._connect()
 
+    def trial(self) -> BlockGraph:
+        """A copy, in which groups may be joined without joining them here."""
+        copy = BlockGraph.__new__(BlockGraph)
+        copy.items, copy.number = self.items, self.number
+        copy.successors, copy.predecessors = self.successors, self.predecessors
+        copy.group_of = list(self.group_of)
+        copy.members = {group: list(members) for group, members in self.members.items()}
+        return copy
+
+    def replace(self, item: Operation, replacement: Operation) -> None:
+        """Another operation in the place of an item, which needs and makes nothing more."""
+        number = self.number.pop(item)
+        self.items[number] = replacement
+        self.number[replacement] = number
+
     def _connect(self) -> None:
         writer: dict[Place, int] = {}
         readers: dict[Place, list[int]] = defaultdict(list)

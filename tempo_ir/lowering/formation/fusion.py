@@ -24,6 +24,9 @@ from tempo_ir.index import Index
 from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.rules import DEAREST, Cost, Read, cost_of, is_weighted_sum, reads_of, work_of
 
+Row = tuple[SSAValue, Index]
+"""A buffer and the rows of it that are accessed."""
+
 Readers = dict[int, list[tuple[BodyOperation, SSAValue]]]
 """Per group the leaves in it that read a value, with the arguments that stand for it."""
 
@@ -43,7 +46,7 @@ class Group:
     shape: Shape
     asked: dict[BodyOperation, Read]
     """The worst read between each leaf and what the kernel writes; SAME of those that are only written."""
-    written: set[BodyOperation]
+    written: set[Row]
     copies: list[BodyOperation] = field(default_factory=list[BodyOperation])
     """Leaves that stay where they are and are computed here too."""
 
@@ -65,7 +68,7 @@ def _place(leaf: BodyOperation, graph: BlockGraph, groups: dict[int, Group], rea
     (value,) = leaf.yielded
     cost = cost_of(leaf)
     if cost is Cost.ALONE or readers is None:
-        groups[own] = Group([leaf], shape_of(value.type), {leaf: Read.SAME}, {leaf})
+        groups[own] = Group([leaf], shape_of(value.type), {leaf: Read.SAME}, {row_of(leaf.writes[0])})
         return [own]
     if cost is Cost.FREE and _copy_everywhere(leaf, graph, groups, readers):
         return list(readers)
@@ -75,7 +78,7 @@ def _place(leaf: BodyOperation, graph: BlockGraph, groups: dict[int, Group], rea
             _add(groups[number], leaf, readers[number], needed)
             graph.join(own, number)
             return [number]
-    groups[own] = Group([leaf], shape_of(value.type), {leaf: Read.SAME}, {leaf})
+    groups[own] = Group([leaf], shape_of(value.type), {leaf: Read.SAME}, {row_of(leaf.writes[0])})
     return [own]
 
 
@@ -155,7 +158,7 @@ def _add(group: Group, leaf: BodyOperation, readers: Sequence[tuple[BodyOperatio
     group.asked[leaf] = _worst(group, leaf, readers)
     group.leaves.insert(0, leaf)
     if needed:
-        group.written.add(leaf)
+        group.written.add(row_of(leaf.writes[0]))
 
 
 def _copy_everywhere(
@@ -189,12 +192,12 @@ def _copy_everywhere(
 
 def external_reads(group: Group) -> list[BufferAccess]:
     """What the kernel reads from memory, each access once."""
-    produced = {row_of(leaf.writes[0]) for leaf in [*group.leaves, *group.copies]}
+    produced = {row_of(write) for leaf in [*group.leaves, *group.copies] for write in leaf.writes}
     accesses = [access for leaf in ordered(group) for access in leaf.reads if row_of(access) not in produced]
     return list(dict.fromkeys(accesses))
 
 
-def row_of(access: BufferAccess) -> tuple[SSAValue, Index]:
+def row_of(access: BufferAccess) -> Row:
     """What is accessed: a kernel that writes `%h[t]` may read `%h[0:t]` from memory."""
     return access.buffer, access.index
 
@@ -202,7 +205,7 @@ def row_of(access: BufferAccess) -> tuple[SSAValue, Index]:
 def ordered(group: Group) -> list[BodyOperation]:
     """The leaves and copies of a group, each after what it reads."""
     pending = [*group.copies, *group.leaves]
-    writer = {row_of(leaf.writes[0]): leaf for leaf in pending}
+    writer = {row_of(write): leaf for leaf in pending for write in leaf.writes}
     found: dict[BodyOperation, None] = {}
     waiting = list(reversed(pending))
     while waiting:

@@ -16,7 +16,8 @@ loop.kernel at (t = t) ins(%a = %s[t], %b = %w, %c = %x[t]) outs(%h[t]) {
 }
 ```
 The buffers %1 and %2 are gone: what only one kernel uses is a value in it. Guards under one condition are joined first,
-so that leaves of both meet.
+so that leaves of both meet. Loops of which only the last values are needed come first: they become loops inside of a
+kernel (`folding`).
 
 It does not apply across a loop, a guard or a host call that must run in between; where a value would be computed again
 and again (`rules`); where the values written would differ in shape; to scans, scatters and sorts, whose kernels have a
@@ -30,15 +31,16 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.loop import AllocOp, BodyOperation, IfOp, KernelOp, ProgramOp, YieldOp
-from tempo_ir.index import Index
+from tempo_ir.dialects.loop import AllocOp, BodyOperation, ForOp, IfOp, ProgramOp
 from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.check import check_kernels, noted
-from tempo_ir.lowering.formation.fusion import Group, depends_on_point, external_reads, form_groups, ordered, row_of
+from tempo_ir.lowering.formation.fold_kernels import Folds, fold_loops
+from tempo_ir.lowering.formation.fusion import form_groups, ordered
+from tempo_ir.lowering.formation.kernels import kernel_of
 from tempo_ir.lowering.proofs import proving
 
 
@@ -58,19 +60,23 @@ class LoopFormKernelsPass(ModulePass):
                 f"unknown target '{self.target}' of {self.name}; use one of {', '.join(MACHINES)}"
             )
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
+            looping = [block for block in _blocks(program) if any(isinstance(op, ForOp) for op in block.ops)]
+            folds = [fold_loops(block, program) for block in looping]
             if not self.check:
-                form_program(program)
+                form_program(program, folds)
                 continue
             with proving():
                 before = noted(program)
-            kernels = form_program(program)
+            kernels = form_program(program, folds)
             with proving():
                 check_kernels(program, before, kernels)
 
 
-def form_program(program: ProgramOp) -> dict[Operation, Sequence[Operation]]:
-    """Form the kernels of a program; returns for each kernel the leaves it computes, in their order."""
+def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operation, Sequence[Operation]]:
+    """Form the kernels of a program and of its folds; returns for each the leaves that it computes, in their order."""
     kernels: dict[Operation, Sequence[Operation]] = {}
+    for each in folds:
+        kernels.update(each.form_kernels())
     for block in _blocks(program):
         join_guards(block)
     for block in _blocks(program):
@@ -172,35 +178,3 @@ def form_kernels(block: Block) -> dict[Operation, Sequence[Operation]]:
         if op not in made:
             op.erase()
     return kernels
-
-
-def kernel_of(group: Group) -> KernelOp:
-    """One kernel of the leaves of a group."""
-    leaves = ordered(group)
-    reads = external_reads(group)
-    body = Block(arg_types=[access.type for access in reads])
-    outside = dict(zip(reads, body.args, strict=True))
-    inside: dict[tuple[SSAValue, Index], SSAValue] = {}
-    writes = [leaf for leaf in leaves if leaf in group.written]
-    for access, argument in outside.items():
-        argument.name_hint = access.buffer.name_hint
-    for leaf in leaves:
-        values: dict[SSAValue, SSAValue] = {}
-        for argument, access in zip(leaf.body.block.args, leaf.reads, strict=True):
-            row = row_of(access)
-            values[argument] = inside[row] if row in inside else outside[access]
-        for op in leaf.body.block.ops:
-            if isinstance(op, YieldOp):
-                continue
-            clone = op.clone(values)
-            clone.location = op.location
-            body.add_op(clone)
-        (value,) = leaf.yielded
-        inside[row_of(leaf.writes[0])] = values[value]
-        if isinstance(values[value].owner, Operation):
-            values[value].name_hint = leaf.outs[0].name_hint or values[value].name_hint
-    body.add_op(YieldOp([inside[row_of(leaf.writes[0])] for leaf in writes]))
-    point = next((leaf.point for leaf in leaves if depends_on_point(leaf)), leaves[-1].point)
-    kernel = KernelOp(reads, [leaf.writes[0] for leaf in writes], Region(body), point)
-    kernel.location = leaves[-1].location
-    return kernel

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.loop import BodyOperation, YieldOp
+from tempo_ir.dialects.loop import BodyOperation, FoldOp, YieldOp
 from tempo_ir.dialects.types import Extent, element, shape_of, tensor
 from tempo_ir.index import Const, as_expr, simplify
 from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
@@ -56,8 +56,10 @@ class Body:
 
 
 def collapsed(leaf: BodyOperation, reads: Sequence[Array], writes: Sequence[Array]) -> Body:
-    """The body of a leaf with all axes joined that are one."""
+    """The body of a leaf with all axes joined that are one; one with a fold stays as it is."""
     body = Body(leaf.body.block, tuple(reads), tuple(writes))
+    if any(isinstance(op, FoldOp) for op in body.block.ops):
+        return body
     joined = _Pairs.of(body).joined()
     return _rebuilt(body, joined) if joined else body
 

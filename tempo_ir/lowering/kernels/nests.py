@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects import sdg
+from tempo_ir.dialects.loop import FoldOp
 from tempo_ir.dialects.types import Extent, Shape
 from tempo_ir.index import Const, Expr, as_expr, simplify
 from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
@@ -21,7 +22,7 @@ from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Sou
 
 GRID_AXES = 3
 _PASS_THROUGH = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp)
-_PASSES = (sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp)
+_PASSES = (sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp, FoldOp)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,12 @@ from tempo_ir.dialects.loop import (
     BodyOperation,
     BufferAccess,
     BufferType,
+    FoldOp,
     ProgramOp,
     StorageAttr,
 )
-from tempo_ir.dialects.types import shape_of
-from tempo_ir.index import Slice
+from tempo_ir.dialects.types import Extent, shape_of
+from tempo_ir.index import Const, Entry, Slice, as_expr
 
 
 def order_axes(program: ProgramOp) -> None:
@@ -76,6 +77,11 @@ def _of_window(user: AccessOperation, number: int, access: BufferAccess) -> int:
 
 
 def _of_reader(op: Operation, argument: SSAValue) -> int:
+    if isinstance(op, FoldOp):
+        inside = [inner for inner, outside in zip(op.body.block.args, op.operands, strict=True) if outside is argument]
+        return min((_of_reader(use.operation, inner) for inner in inside for use in inner.uses), default=0)
+    if isinstance(op, sdg.SliceOp) and all(map(_is_whole, op.take[1:], shape_of(argument.type)[1:])):
+        return min((_of_reader(use.operation, op.result) for use in op.result.uses), default=0)
     if not isinstance(op, sdg.ContractOp) or len(op.inputs) != 2 or op.inputs[0] is op.inputs[1]:
         return 0
     inputs, output = op.letters
@@ -86,3 +92,8 @@ def _of_reader(op: Operation, argument: SSAValue) -> int:
             break
         count += 1
     return count
+
+
+def _is_whole(entry: Entry, extent: Extent) -> bool:
+    """Whether an entry takes all of an axis."""
+    return isinstance(entry, Slice) and entry == Slice(Const(0), as_expr(extent))

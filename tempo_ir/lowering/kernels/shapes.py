@@ -12,11 +12,11 @@ from xdsl.ir import Operation, SSAValue
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.types import Extent, Shape
-from tempo_ir.index import Const, Expr, Facts, Slice, Sym, as_expr, free_symbols, maximum, minimum, simplify
+from tempo_ir.index import Const, Expr, Facts, Slice, Sym, as_expr, free_symbols, maximum, minimum, simplify, substitute
 from tempo_ir.index.rules import terms
 from tempo_ir.lowering.kernels.elementwise import broadcast_coordinates, positions
 from tempo_ir.lowering.kernels.layout import Array, Axis, row_major
-from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine, lanes_of
+from tempo_ir.lowering.kernels.tiles import ORIGIN, Coordinate, Coordinates, Lane, Tile, combine, lanes_of
 from tempo_ir.lowering.kernels.translator import Emitter, Refine, Source, Translator
 
 
@@ -38,7 +38,9 @@ def emit_slice(translator: Translator, op: Operation, at: Coordinates) -> Tile:
     kept = iter(at)
     places = [
         _taken(translator, entry, kept_)
-        for entry, kept_ in ((e, next(kept) if isinstance(e, Slice) else None) for e in op.take)
+        for entry, kept_ in (
+            (e, next(kept) if isinstance(e, Slice) else None) for e in substitute(op.take, translator.iterators)
+        )
     ]
     return translator.pull(op.operand, places)
 
@@ -162,11 +164,21 @@ def emit_reshape(translator: Translator, op: Operation, at: Coordinates) -> Tile
     again."""
     assert isinstance(op, sdg.ReshapeOp)
     old, new = translator.shape(op.operand), translator.shape(op.result)
+    if (places := _unit_axes(at, old, new)) is not None:
+        return translator.pull(op.operand, places)
     source = translator.sources.get(op.operand)
     if source is not None and is_dense(source, old):
         axes = tuple(Axis(extent, stride) for extent, stride in zip(new, row_major(new), strict=True))
         return translator.load(Source(source.pointer, source.element, Array(source.array.offset, axes)), at)
     return translator.pull(op.operand, reshaped(translator, at, new, old))
+
+
+def _unit_axes(at: Coordinates, old: Shape, new: Shape) -> Coordinates | None:
+    """The coordinates of the operand where a reshape only adds and drops axes of one element."""
+    kept = iter([place for place, extent in zip(at, new, strict=True) if extent != 1])
+    if [extent for extent in old if extent != 1] != [extent for extent in new if extent != 1]:
+        return None
+    return tuple(ORIGIN if extent == 1 else next(kept) for extent in old)
 
 
 def is_dense(source: Source, shape: Shape) -> bool:

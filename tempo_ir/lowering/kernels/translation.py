@@ -9,20 +9,22 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.loop import BodyOperation, BufferAccess, BufferType, YieldOp, enclosing_loops
+from tempo_ir.dialects.loop import BodyOperation, BufferAccess, BufferType, FoldOp, YieldOp, enclosing_loops
 from tempo_ir.dialects.tile.attributes import PointerType, is_float
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import element
 from tempo_ir.index import Expr, Space, Sym
+from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, doubled, reduced_classes, values_of
 from tempo_ir.lowering.kernels.blocks import Blocks
 from tempo_ir.lowering.kernels.collapse import Body, collapsed
 from tempo_ir.lowering.kernels.draws import start_of
 from tempo_ir.lowering.kernels.emitters import EMITTERS
+from tempo_ir.lowering.kernels.folds import emit_fold
 from tempo_ir.lowering.kernels.layout import Array, Layout, array_of
 from tempo_ir.lowering.kernels.nests import GridAxis, Sink, write_all
 from tempo_ir.lowering.kernels.scans import write_scan, write_scatter_add
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder
-from tempo_ir.lowering.kernels.translator import Decisions, Refine, Source, Translator
+from tempo_ir.lowering.kernels.translator import AxisKey, Decisions, Refine, Source, Translator
 
 STATUS = "status"
 
@@ -53,18 +55,30 @@ def leaf_key(leaf: BodyOperation) -> Hashable:
         (numbers[access.buffer], access.buffer.type, access.index, access.type)
         for access in (*leaf.reads, *leaf.writes)
     ]
-    values: dict[SSAValue, int] = {argument: number for number, argument in enumerate(leaf.body.block.args)}
-    ops: list[Hashable] = []
-    for op in leaf.body.block.ops:
-        operands = tuple(values[operand] for operand in op.operands)
-        ops.append((op.name, frozenset(op.properties.items()), operands, op.result_types))
-        values.update((result, len(values) + number) for number, result in enumerate(op.results))
     point = leaf.point if _uses_point(leaf) else ()
-    return len(leaf.ins), tuple(accesses), tuple(ops), point, _counted(leaf) if _uses_point(leaf) else ()
+    ops = _ops_key(leaf.body.block)
+    return len(leaf.ins), tuple(accesses), ops, point, _counted(leaf) if _uses_point(leaf) else ()
+
+
+def _ops_key(block: Block) -> Hashable:
+    """The ops of a body up to names, those of its folds too."""
+    values: dict[SSAValue, int] = {argument: number for number, argument in enumerate(block.args)}
+    ops: list[Hashable] = []
+    for op in block.ops:
+        operands = tuple(values[operand] for operand in op.operands)
+        inner = tuple(_ops_key(region.block) for region in op.regions)
+        ops.append((op.name, frozenset(op.properties.items()), operands, op.result_types, inner))
+        values.update((result, len(values) + number) for number, result in enumerate(op.results))
+    return tuple(ops)
+
+
+def _all_ops(leaf: BodyOperation) -> list[Operation]:
+    """The ops of a leaf, those in its folds too."""
+    return [op for op in leaf.body.walk() if not isinstance(op, YieldOp)]
 
 
 def _uses_point(leaf: BodyOperation) -> bool:
-    return any(isinstance(op, (sdg.RandomOp, sdg.IndexOp, sdg.ArangeOp)) for op in leaf.body.block.ops)
+    return any(isinstance(op, (sdg.RandomOp, sdg.IndexOp, sdg.ArangeOp)) for op in _all_ops(leaf))
 
 
 def _counted(leaf: BodyOperation) -> tuple[str, ...]:
@@ -124,7 +138,7 @@ class _Attempt:
         buffers = leaf_buffers(leaf)
         names = pointer_names(buffers)
         pointers = {names[buffer]: PointerType(_element(buffer)) for buffer in buffers}
-        checked = any(map(may_fail, body.block.ops))
+        checked = any(map(may_fail, _all_ops(leaf)))
         if checked:
             pointers[STATUS] = PointerType(i32)
         self.builder = ScopedBuilder(name, pointers, [])
@@ -146,6 +160,8 @@ class _Attempt:
                 if loop.iterator in space.names
             },
             self.builder[STATUS] if checked else None,
+            emit_fold,
+            _shared_axes(body.block),
         )
 
     def source(self, access: BufferAccess, array: Array) -> Source:
@@ -173,6 +189,18 @@ class _Attempt:
         return write_all(self.translator, self.leaf, sinks)
 
 
+def _shared_axes(block: Block) -> dict[AxisKey, Axis]:
+    """The reduced axes of a body with folds, with what axis each is."""
+    folds = [op for op in block.ops if isinstance(op, FoldOp)]
+    if not folds:
+        return {}
+    classes = AxisClasses.of(block)
+    excluded = doubled(classes, values_of(block))
+    ops = [op for inner in (block, *(fold.body.block for fold in folds)) for op in inner.ops]
+    reduced = {AxisKey(op, n): axis for op in ops for n, axis in reduced_classes(op, classes).items()}
+    return {key: axis for key, axis in reduced.items() if axis not in excluded}
+
+
 def _element(buffer: SSAValue):
     assert isinstance(buffer.type, BufferType)
     return element(buffer.type.row)
@@ -198,8 +226,6 @@ def pointer_names(buffers: Sequence[SSAValue]) -> dict[SSAValue, str]:
 
 def kernel_name(leaf: BodyOperation) -> str:
     """A name that says what the kernel does, and is no function of the C library: `contract_add_tanh`, `exp_kernel`."""
-    words = dict.fromkeys(
-        op.name.split(".")[1] for op in leaf.body.block.ops if not isinstance(op, (YieldOp, sdg.ConstantOp))
-    )
+    words = dict.fromkeys(op.name.split(".")[1] for op in _all_ops(leaf) if not isinstance(op, sdg.ConstantOp))
     names = list(words)[:6] or ["copy"]
     return "_".join(names) if len(names) > 1 else f"{names[0]}_kernel"

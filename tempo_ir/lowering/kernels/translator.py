@@ -12,14 +12,15 @@ raises `Unsupported`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
 
 from xdsl.dialects.builtin import NameLoc, StringAttr, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from tempo_ir.dialects.loop import FoldOp
 from tempo_ir.dialects.sdg.locations import op_text
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.builder import Value, number_attribute
@@ -164,6 +165,8 @@ class Translator:
         point: Sequence[Expr] = (),
         counted: Mapping[str, Expr] = MappingProxyType({}),
         status: Value | None = None,
+        fold: Callable[[Translator, SSAValue, Coordinates], Tile] | None = None,
+        shared: Mapping[AxisKey, object] = MappingProxyType({}),
     ):
         self.builder = builder
         self.sources = sources
@@ -180,18 +183,40 @@ class Translator:
         """What was computed once per row, by op and row."""
         self.unordered: set[AxisKey] = set()
         """Axes along which elements are only combined, in whatever order."""
+        self.fold = fold
+        self.shared = shared
+        """What reduced axes are the same axis: where one block holds it, all reductions along it share their lane."""
+        self._lanes: dict[tuple[object, ...], Lane] = {}
+        self.aliases: dict[SSAValue, SSAValue] = {}
+        """The values of the kernel that the bodies of its folds read."""
+        self.inside: dict[Block, int] = {}
+        """The bodies of the folds that are open, and within how many loops their values stand."""
+        self.iterators: Mapping[str, Expr] = MappingProxyType({})
+        """The counters of the folds that are open."""
 
     # -- values
 
     def pull(self, value: SSAValue, coordinates: Sequence[Coordinate]) -> Tile:
         """The value at the coordinates, one per axis."""
-        at = tuple(coordinates)
+        value, at = self.aliases.get(value, value), tuple(coordinates)
         known = self._tiles.get((value, at))
         if known is not None:
             return known
-        with self.builder.at(self.depth(at)):
+        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        within = 0 if block is None else self.inside.get(block, 0)
+        with self.builder.at(max(self.depth(at), within)):
             tile = self._tiles[value, at] = self._compute(value, at)
         return tile
+
+    def know(self, value: SSAValue, at: Coordinates, tile: Tile) -> None:
+        """What a value is at coordinates."""
+        self._tiles[value, at] = tile
+
+    def forget(self, values: Iterable[SSAValue]) -> None:
+        """Values that are another in the next iteration of a loop, or the next time that it is built."""
+        gone = set(values)
+        self._tiles = {key: tile for key, tile in self._tiles.items() if key[0] not in gone}
+        self.rows = {key: row for key, row in self.rows.items() if gone.isdisjoint(key[0].results)}
 
     def _compute(self, value: SSAValue, at: Coordinates) -> Tile:
         source = self.sources.get(value)
@@ -200,6 +225,8 @@ class Translator:
         op = value.owner
         if not isinstance(op, Operation):
             raise Unsupported("the body reads a value from outside")
+        if isinstance(op, FoldOp) and self.fold is not None:
+            return self.fold(self, value, at)
         emitter = self.emitters.get(type(op))
         if emitter is None:
             raise Unsupported(f"{op.name} has no tile form")
@@ -448,9 +475,9 @@ class Translator:
         if extent == 0 or extent == Const(0):
             return carried
         block = 0 if axis.key in self.decisions.points else axis.block
-        if isinstance(extent, int) and extent <= max(block, 1):
+        if (isinstance(extent, int) and extent <= max(block, 1)) or self._lies_whole(axis.key, extent, block):
             first = as_expr(low)
-            lane = Lane(axis.key, first, block, high, low, block == extent) if block else None
+            lane = self._whole_lane(Lane(axis.key, first, block, high, low, block == extent)) if block else None
             return body(Coordinate(first, lane), carried)
         if carried is None:
             carried = start()
@@ -460,6 +487,15 @@ class Translator:
             lane = Lane(axis.key, counter, block, high, low, full) if block else None
             loop.carry(*(body(Coordinate(counter, lane), loop.carried) or []))
         return loop.results
+
+    def _lies_whole(self, key: AxisKey, extent: Extent, block: int) -> bool:
+        """Whether one block is known to hold an open axis along which there are several reductions."""
+        return bool(block) and key in self.shared and self.holds("<=", extent, block)
+
+    def _whole_lane(self, lane: Lane) -> Lane:
+        """The lane, or the one of another reduction along the same axis."""
+        axis = self.shared.get(self.key_of(lane))
+        return lane if axis is None else self._lanes.setdefault((axis, lane.first, lane.size, lane.limit), lane)
 
     def needs_order(self, lane: Lane) -> None:
         """Something depends on where along the axis an element is: the slots of a ring are no order for it."""

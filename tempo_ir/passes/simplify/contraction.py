@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import MappingProxyType
 
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+
 from tempo_ir.dialects.sdg import (
     Access,
     BroadcastOp,
@@ -23,9 +25,9 @@ from tempo_ir.dialects.sdg import (
     TransposeOp,
 )
 from tempo_ir.dialects.sdg.symbols import position
-from tempo_ir.dialects.types import Extent, element, shape_of, tensor
+from tempo_ir.dialects.types import Extent, element, is_float, shape_of, tensor
 from tempo_ir.index import Const, Domain, Expr, Slice, free_symbols
-from tempo_ir.passes.building import narrowed, static_product
+from tempo_ir.passes.building import narrowed, number_of, static_product
 from tempo_ir.passes.simplify.rule import (
     Rewriting,
     Rules,
@@ -105,6 +107,100 @@ def contract_of_one(op: ContractOp, rewriting: Rewriting) -> bool:
     if kept == output:
         return rewriting.read(op, access)
     return rewriting.become(op, TransposeOp(access, [letters.index(letter) for letter in output], domain=op.domain))
+
+
+def operand_of_ones(op: ContractOp, rewriting: Rewriting) -> bool:
+    """An operand of ones, whose letters others have -> without it; of another number, for integers, times that."""
+    exact = rewriting.fast_math or not is_float(element(op.result.type))
+    for number in range(len(op.operands)):
+        factor = number_of(op.accesses[number])
+        if factor is None or not _has_letters_elsewhere(op, number, op.letters[0][number]):
+            continue
+        rest = _without_operand(op, number)
+        if factor == 1 and rewriting.become(op, rest):
+            return True
+        if factor != 1 and exact and not isinstance(factor, bool):
+            scalar = ConstantOp(factor, tensor(element(op.result.type)))
+            product = MulOp(Access(rest.result, current_point(rest)), Access(scalar.result), domain=op.domain)
+            if rewriting.become(op, product, rest, scalar):
+                return True
+    return False
+
+
+def identity_matrix(op: ContractOp, rewriting: Rewriting) -> bool:
+    """A product with the identity matrix -> without it, one of its letters for the other: of integers, or under
+    fast-math, for `0 * inf` is NaN."""
+    inputs, output = op.letters
+    if is_float(element(op.result.type)) and not rewriting.fast_math:
+        return False
+    for number, letters in enumerate(inputs):
+        if len(set(letters)) != 2 or len(letters) != 2 or not _is_identity(op.accesses[number]):
+            continue
+        kept, gone = letters if letters[1] not in output else letters[::-1]
+        others = "".join((*inputs[:number], *inputs[number + 1 :]))
+        if gone in output or gone not in others or (kept in others and kept not in output):
+            continue
+        renamed = [own.replace(gone, kept) for own in inputs]
+        spec = f"{','.join((*renamed[:number], *renamed[number + 1 :]))}->{output}"
+        operands = (*op.accesses[:number], *op.accesses[number + 1 :])
+        if rewriting.become(op, ContractOp(spec, *operands, domain=op.domain)):
+            return True
+    return False
+
+
+def _is_identity(access: Access) -> bool:
+    owner, shape = access.value.owner, shape_of(access.tensor)
+    if not isinstance(owner, ConstantOp) or owner.number is not None or len(shape) != 2 or shape[0] != shape[1]:
+        return False
+    side = shape[0]
+    assert isinstance(side, int)
+    assert isinstance(owner.value, DenseIntOrFPElementsAttr)
+    values = list(owner.value.get_values())
+    return values == [row == column for row in range(side) for column in range(side)]
+
+
+def broadcast_in_product(op: ContractOp, rewriting: Rewriting) -> bool:
+    """An operand that was broadcast along axes whose letters others have -> what was broadcast."""
+    inputs, output = op.letters
+    for number, access in enumerate(op.accesses):
+        inner = made_by(access, BroadcastOp)
+        source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
+        if source is None:
+            continue
+        whole, own = shape_of(access.tensor), shape_of(source.tensor)
+        added = len(whole) - len(own)
+        if not added or own != whole[added:] or not _has_letters_elsewhere(op, number, inputs[number][:added]):
+            continue
+        spec = f"{','.join((*inputs[:number], inputs[number][added:], *inputs[number + 1 :]))}->{output}"
+        operands = (*op.accesses[:number], source, *op.accesses[number + 1 :])
+        if rewriting.become(op, ContractOp(spec, *operands, domain=op.domain)):
+            return True
+    return False
+
+
+def _has_letters_elsewhere(op: ContractOp, number: int, letters: str) -> bool:
+    """Whether each of some letters of an operand names an axis of another operand."""
+    inputs = op.letters[0]
+    return len(inputs) > 1 and set(letters) <= set("".join((*inputs[:number], *inputs[number + 1 :])))
+
+
+def _without_operand(op: ContractOp, number: int) -> ContractOp:
+    inputs, output = op.letters
+    spec = f"{','.join((*inputs[:number], *inputs[number + 1 :]))}->{output}"
+    return ContractOp(spec, *op.accesses[:number], *op.accesses[number + 1 :], domain=op.domain)
+
+
+def contraction_of_nothing(op: ContractOp, rewriting: Rewriting) -> bool:
+    """A contraction of two operands that sums nothing, and aligns axes as broadcasting does -> a product.
+
+    Not where a sum or transpose of it may still become one contraction.
+    """
+    inputs, output = op.letters
+    if len(inputs) != 2 or any(not output.endswith(letters) for letters in inputs):
+        return False
+    if any(isinstance(use.operation, SumOp | TransposeOp) for use in op.result.uses):
+        return False
+    return rewriting.become(op, MulOp(*op.accesses, domain=op.domain))
 
 
 def reduction_of_nothing(op: ReduceOp, rewriting: Rewriting) -> bool:
@@ -206,7 +302,14 @@ _MERGING = (reduction_of_nothing, reduction_of_reduction, reduction_of_broadcast
 
 RULES: Rules = MappingProxyType(
     {
-        ContractOp: (contract_of_one, transposed_operand),
+        ContractOp: (
+            contract_of_one,
+            transposed_operand,
+            broadcast_in_product,
+            operand_of_ones,
+            identity_matrix,
+            contraction_of_nothing,
+        ),
         TransposeOp: (transpose_of_contract,),
         SumOp: (*_MERGING, sum_of_contract),
         ProdOp: (reduction_of_nothing, reduction_of_reduction, reduction_past_unit_axes),

@@ -7,17 +7,14 @@ may change (`x + 0`).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from types import MappingProxyType
 from typing import cast
 
 from tempo_ir.dialects.sdg import (
-    AbsOp,
     Access,
     AccessOp,
     AddOp,
     AndOp,
-    BinaryOp,
     BroadcastOp,
     CastOp,
     ConstantOp,
@@ -30,6 +27,7 @@ from tempo_ir.dialects.sdg import (
     LtOp,
     MaximumOp,
     MinimumOp,
+    ModOp,
     MulOp,
     NegOp,
     NeOp,
@@ -38,68 +36,11 @@ from tempo_ir.dialects.sdg import (
     PowOp,
     SelectOp,
     SubOp,
-    UnaryOp,
     XorOp,
 )
-from tempo_ir.dialects.types import dtype_name, element, is_bool, is_float
+from tempo_ir.dialects.types import dtype_name, element
 from tempo_ir.passes.building import Constructor, number_of
 from tempo_ir.passes.simplify.rule import Rewriting, Rules, is_number, made_by, read_point_through, read_through
-
-NEUTRAL: Mapping[type[BinaryOp], tuple[bool | int, bool]] = MappingProxyType(
-    {
-        AddOp: (0, True),
-        SubOp: (0, False),
-        MulOp: (1, True),
-        DivOp: (1, False),
-        FloordivOp: (1, False),
-        PowOp: (1, False),
-        AndOp: (True, True),
-        OrOp: (False, True),
-        XorOp: (False, True),
-    }
-)
-"""The operand that changes nothing, and whether it may stand on either side (else on the right)."""
-
-
-def neutral_element(op: BinaryOp, rewriting: Rewriting) -> bool:
-    """`x + 0`, `x * 1`, `x / 1`, `x and true` -> `x`, where x has the shape of the result."""
-    value, either_side = NEUTRAL[type(op)]
-    lhs, rhs = op.accesses
-    if isinstance(op, FloordivOp) and is_float(element(lhs.type)):
-        return False
-    if isinstance(op, AndOp | OrOp | XorOp) and not is_bool(element(lhs.type)):
-        return False
-    if is_number(rhs, value) and rewriting.read(op, lhs):
-        return True
-    return either_side and is_number(lhs, value) and rewriting.read(op, rhs)
-
-
-def absorbing_element(op: BinaryOp, rewriting: Rewriting) -> bool:
-    """`x and false` -> `false`, `x or true` -> `true`, `n * 0` -> `0` for integers."""
-    lhs, rhs = op.accesses
-    if isinstance(op, MulOp):
-        value: bool | int = 0
-        applies = not is_float(element(lhs.type))
-    else:
-        value = isinstance(op, OrOp)
-        applies = is_bool(element(lhs.type))
-    return applies and (is_number(lhs, value) or is_number(rhs, value)) and rewriting.constant(op, value)
-
-
-def involution(op: UnaryOp, rewriting: Rewriting) -> bool:
-    """`-(-x)` -> `x`, `not not x` -> `x`."""
-    inner = made_by(op.accesses[0], type(op))
-    if inner is None or inner is op:
-        return False
-    source = read_through(op.accesses[0], inner.accesses[0], inner)
-    return source is not None and rewriting.read_proved(op, source)
-
-
-def absolute_value(op: AbsOp, rewriting: Rewriting) -> bool:
-    """`|-x|` -> `|x|`."""
-    inner = made_by(op.accesses[0], NegOp)
-    source = None if inner is None else read_through(op.accesses[0], inner.accesses[0], inner)
-    return source is not None and rewriting.become(op, AbsOp(source, domain=op.domain))
 
 
 def add_of_negative(op: AddOp, rewriting: Rewriting) -> bool:
@@ -120,14 +61,6 @@ def sub_of_negative(op: SubOp, rewriting: Rewriting) -> bool:
     return source is not None and rewriting.become(op, AddOp(lhs, source, domain=op.domain))
 
 
-def mul_by_minus_one(op: MulOp, rewriting: Rewriting) -> bool:
-    """`x * -1` -> `-x`."""
-    for kept, factor in (op.accesses, op.accesses[::-1]):
-        if is_number(factor, -1) and rewriting.become(op, NegOp(kept, domain=op.domain)):
-            return True
-    return False
-
-
 def division_by_power_of_two(op: DivOp, rewriting: Rewriting) -> bool:
     """`x / 8` -> `x * 0.125`, which rounds alike, for powers of two that have a reciprocal in every float type."""
     lhs, rhs = op.accesses
@@ -145,12 +78,6 @@ def square(op: PowOp, rewriting: Rewriting) -> bool:
     """`x ** 2` -> `x * x`."""
     base, exponent = op.accesses
     return is_number(exponent, 2) and rewriting.become(op, MulOp(base, base, domain=op.domain))
-
-
-def same_operands(op: BinaryOp, rewriting: Rewriting) -> bool:
-    """`max(x, x)`, `min(x, x)`, `x and x`, `x or x` -> `x`."""
-    lhs, rhs = op.accesses
-    return lhs == rhs and rewriting.read(op, lhs)
 
 
 def select_of_constant(op: SelectOp, rewriting: Rewriting) -> bool:
@@ -180,14 +107,35 @@ def cast_to_same(op: CastOp, rewriting: Rewriting) -> bool:
 
 
 def cast_of_cast(op: CastOp, rewriting: Rewriting) -> bool:
-    """A cast of a cast that lost nothing -> one cast: `f32 -> f64 -> i32` -> `f32 -> i32`."""
+    """A cast of a cast that lost nothing -> one cast: `f32 -> f64 -> i32` -> `f32 -> i32`; or of integers that are cut
+    to fewer bits: `i64 -> i32 -> i8` -> `i64 -> i8`."""
     inner = made_by(op.accesses[0], CastOp)
     if inner is None or inner is op:
         return False
     source = read_through(op.accesses[0], inner.accesses[0], inner)
-    if source is None or not is_lossless(dtype_name(element(source.type)), dtype_name(element(inner.result.type))):
+    if source is None:
+        return False
+    names = [dtype_name(element(tensor)) for tensor in (source.type, inner.result.type, op.result.type)]
+    if not is_one_cast(*names):
         return False
     return rewriting.become(op, CastOp(source, element(op.result.type), domain=op.domain))
+
+
+def is_one_cast(source: str, between: str, target: str) -> bool:
+    """Whether casts by way of another dtype are a cast at once, for every value."""
+    if is_wrapping(source, between, target):
+        return True
+    if not is_lossless(source, between):
+        return False
+    # an integer wraps where a float, that it became on the way, saturates
+    saturates = source in _BITS and between in _EXACT_BITS and target in _BITS and target != "bool"
+    return not saturates or is_lossless(source, target)
+
+
+def is_wrapping(source: str, between: str, target: str) -> bool:
+    """Whether integers are cut to fewer bits twice: the low bits are the same at once. A bool asks for all bits."""
+    bits = [_BITS.get(name, 0) for name in (source, between, target)]
+    return all(bits) and target != "bool" and source != "bool" and between != "bool" and bits[1] >= bits[2]
 
 
 _EXACT_BITS = MappingProxyType({"f64": 53, "f32": 24, "f16": 11, "bf16": 8})
@@ -229,7 +177,16 @@ def broadcast_operand(op: AccessOp, rewriting: Rewriting) -> bool:
 
 
 _BROADCASTING: tuple[type[AccessOp], ...] = (
-    *NEUTRAL,
+    AddOp,
+    SubOp,
+    MulOp,
+    DivOp,
+    FloordivOp,
+    ModOp,
+    PowOp,
+    AndOp,
+    OrOp,
+    XorOp,
     MaximumOp,
     MinimumOp,
     SelectOp,
@@ -243,20 +200,10 @@ _BROADCASTING: tuple[type[AccessOp], ...] = (
 
 _TABLE: Rules = MappingProxyType(
     {
-        AddOp: (neutral_element, add_of_negative),
-        SubOp: (neutral_element, sub_of_negative),
-        MulOp: (neutral_element, absorbing_element, mul_by_minus_one),
-        DivOp: (neutral_element, division_by_power_of_two),
-        FloordivOp: (neutral_element,),
-        PowOp: (neutral_element, square),
-        AndOp: (neutral_element, absorbing_element, same_operands),
-        OrOp: (neutral_element, absorbing_element, same_operands),
-        XorOp: (neutral_element,),
-        MaximumOp: (same_operands,),
-        MinimumOp: (same_operands,),
-        NegOp: (involution,),
-        NotOp: (involution,),
-        AbsOp: (absolute_value,),
+        AddOp: (add_of_negative,),
+        SubOp: (sub_of_negative,),
+        DivOp: (division_by_power_of_two,),
+        PowOp: (square,),
         SelectOp: (select_of_constant, select_of_equals, select_by_negation),
         CastOp: (cast_to_same, cast_of_cast),
     }

@@ -22,6 +22,8 @@ class Rewriting:
     """The rewrites of one rule at one op; each answers whether it was made."""
 
     rewriter: PatternRewriter
+    fast_math: bool = False
+    """Whether numbers may be taken to be finite, and sums and products of floats grouped otherwise."""
 
     def read(self, op: SdgOp, access: Access) -> bool:
         """Whoever reads `op` reads `access`, one of its operands, instead."""
@@ -31,13 +33,19 @@ class Rewriting:
         """Whoever reads `op` reads `access` instead, which is known to be in the domain of its source."""
         return replace_proved(op, access, self.rewriter)
 
-    def become(self, op: SdgOp, other: SdgOp) -> bool:
-        """`op` becomes another op over the same domain, with the same result type."""
+    def become(self, op: SdgOp, other: SdgOp, *before: SdgOp) -> bool:
+        """`op` becomes another op over the same domain, with the same result type, which may read new ops `before` it.
+
+        Where the types differ nothing is inserted.
+        """
         result, new = op.results[0], other.results[0]
         if new.type != result.type or other.domain != op.domain:
-            other.erase()  # else it would count as a user of what it reads
+            for unused in (other, *reversed(before)):
+                unused.erase()  # else it would count as a user of what it reads
             return False
         new.name_hint = result.name_hint
+        for inserted in before:
+            self.rewriter.insert(inserted)
         self.rewriter.replace(op, other)
         return True
 
@@ -74,6 +82,13 @@ def read_through(access: Access, inner: Access, producer: SdgOp) -> Access | Non
 def read_point_through(access: Access, inner: Access, producer: SdgOp) -> Access | None:
     """`read_through`, for ops that name axes: only where `access` reads one point, so that axes keep their numbers."""
     return read_through(access, inner, producer) if point_entries(access.index) else None
+
+
+def source_of(access: Access, kind: type[Kind]) -> tuple[Kind, Access] | None:
+    """The op of a class that made what is read at a point, and what it reads there; None where there is no such op."""
+    inner = made_by(access, kind)
+    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
+    return None if inner is None or source is None else (inner, source)
 
 
 def bindings(access: Access, producer: SdgOp) -> dict[str, Any]:

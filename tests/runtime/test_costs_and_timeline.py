@@ -1,0 +1,117 @@
+"""Closed forms of cost and the memory timeline, against counting by hand."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import tempo_ir as tp
+from tempo_ir.index.closed_form import value
+from tempo_ir.runtime.errors import CallError
+from tempo_ir.runtime.executable import Executable
+
+SIZES = (0, 1, 2, 3, 4, 5, 9, 17)
+
+
+def window(w: int = 4, width: int = 8) -> Executable:
+    """A recurrence that is read through a window of `w` rows."""
+
+    @tp.program
+    def program():
+        t, _ = tp.dim("t")
+        x = tp.input("x", tp.f32[width], over=t)
+        h = tp.tensor("h", tp.f32[width], over=t)
+        h[0] = x[0]
+        h[t] = x * h[t - 1]
+        tp.output("y", h[tp.maximum(0, t - w + 1) : t + 1].max(axis=0))
+
+    return tp.compile(program())
+
+
+def attention(width: int = 8) -> Executable:
+    """Attention over the rows so far, along a recurrence."""
+
+    @tp.program
+    def program():
+        t, _ = tp.dim("t")
+        k = tp.tensor("k", tp.f32[width], over=t)
+        k[0] = 1.0
+        weights = tp.softmax(tp.einsum("nd,d->n", k[0 : t + 1], k))
+        k[t + 1] = tp.einsum("n,nd->d", weights, k[0 : t + 1])
+        tp.output("k", k)
+
+    return tp.compile(program())
+
+
+def test_operations_of_a_prefix_grow_with_the_square():
+    costs = attention().costs
+    assert costs.left_out == ()
+    for steps in SIZES:
+        # of the T - 1 steps that are needed: two contractions of 8 by t + 1, and a softmax of t + 1
+        expected = sum((2 * 8 + 2 * 8 + 4) * (t + 1) for t in range(steps - 1))
+        assert value(costs.operations, {"T": steps}) == expected
+    assert str(costs.near({"T": 64}).operations) == "18*T**2 - 18*T"
+
+
+def test_operations_of_a_window_grow_with_its_length():
+    costs = window().costs
+    for steps in SIZES:
+        expected = sum(8 * min(t + 1, 4) for t in range(steps)) + 8 * max(0, steps - 1)
+        assert value(costs.operations, {"T": steps}) == expected
+    assert str(costs.near({"T": 64}).operations) == "40*T - 56"
+
+
+def test_no_host_is_called_and_the_peak_does_not_grow():
+    exe = window()
+    assert exe.costs.host_calls == 0
+    assert exe.costs.peak_bytes.is_Integer
+    exe(x=np.ones((17, 8), np.float32))
+    # the arena rounds each buffer up to cache lines
+    assert 4 * 8 * 4 <= exe.costs.peak_bytes <= exe.stats.peak_bytes
+
+
+def test_the_live_rows_of_a_window():
+    timeline = tp.memory_timeline(window(), T=17)
+    assert timeline.live.keys() <= {"ring", "slot"}
+    assert timeline.live["ring"].max() == 4 * 8 * 4
+    assert (timeline.total <= timeline.reserved).all()
+    assert timeline.peak == timeline.total.max()
+
+
+def test_the_live_rows_of_a_prefix_grow():
+    @tp.program
+    def program():
+        t, _ = tp.dim("t")
+        k = tp.tensor("k", tp.f32[16], over=t)
+        k[0] = 1.0
+        k[t + 1] = tp.einsum("n,nd->d", tp.softmax(tp.einsum("nd,d->n", k[0 : t + 1], k)), k[0 : t + 1])
+        tp.output("last", k[t].sum())
+
+    timeline = tp.memory_timeline(tp.compile(program()), T=9)
+    kept = [bytes_ for name, bytes_ in timeline.live.items() if name != "slot"]
+    rows = np.sum(kept, axis=0) // (16 * 4)
+    assert rows.max() == 9
+    assert (np.diff(rows[: int(rows.argmax())]) >= 0).all()
+
+
+@pytest.mark.parametrize("steps", SIZES)
+def test_pictures_are_well_formed(steps: int, tmp_path: Path):
+    timeline = tp.memory_timeline(window(), T=steps)
+    timeline.write(tmp_path / "memory.svg")
+    root = ElementTree.parse(tmp_path / "memory.svg").getroot()
+    texts = [element.text or "" for element in root.iter() if element.tag.endswith("text")]
+    assert f"program, T = {steps}: peak" in texts[0]
+    corners = [e.attrib["points"] for e in root.iter() if "points" in e.attrib]
+    assert all(np.isfinite(float(number)) for text in corners for number in re.findall(r"[^ ,]+", text))
+
+
+def test_sizes_and_targets_that_have_no_timeline():
+    with pytest.raises(CallError, match="give T"):
+        tp.memory_timeline(window())
+    reference = tp.compile(window().source, target="reference")
+    with pytest.raises(CallError, match="schedules nothing"):
+        tp.memory_timeline(reference, T=3)
