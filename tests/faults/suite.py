@@ -57,6 +57,7 @@ OWN: dict[str, tuple[Session, ...]] = {
     ),
     "tempo_ir/lowering/llvm": (("lit_tests/lowering/llvm",), ("tests/llvm",)),
     "tempo_ir/lowering/triton": (("lit_tests/lowering/triton",), ("tests/triton/test_memory.py", "tests/triton")),
+    "tempo_ir/passes/tile": (("tests/passes/test_sdg_tile.py", "lit_tests/passes"),),
     "tempo_ir/runtime": (
         ("tests/runtime/test_calls.py", "tests/frontend/test_program.py", "tests/runtime"),
         ("tests/semantics/test_adversaries.py", "tests/semantics/test_storage_and_memory.py"),
