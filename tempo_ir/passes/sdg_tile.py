@@ -24,7 +24,7 @@ pass that carries the greatest score, the sum of the weights and the weighted su
 rule for each op); an op without a rule is done as it was, and its value sliced.
 
 It does not apply where a length is fixed (`static=true` takes such axes too, which needs less memory at once), where
-it is never more than a tile, or no affine expression; nor to scans and sorts along the axis and to what reads nothing
+it is never more than a tile, or no affine expression, or where data decides the bound that it depends on; nor to scans and sorts along the axis and to what reads nothing
 else, nor to a softmax whose weights are read by others too. `tile` gives the length of the tiles; without it a tile
 holds as many elements as fit a part of the innermost cache, at least one vector.
 """
@@ -57,8 +57,9 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.dialects.sdg.points import Analysis
 from tempo_ir.dialects.sdg.reads import claim_problem
+from tempo_ir.dialects.sdg.until import bound_of, until_of
 from tempo_ir.dialects.types import element, shape_of
-from tempo_ir.index import Expr, IndexExpressionError, Space, compare
+from tempo_ir.index import Expr, IndexExpressionError, Space, compare, free_symbols
 from tempo_ir.passes.building import GraphBuilder
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.tile.axes import lettered
@@ -172,10 +173,20 @@ class Tiler:
             return self.static and extent > tile
         if claim_problem(compare("<=", extent, tile), self.program.space, op.domain) is None:
             return False
-        if self.bound(op, Tiles.of(running, op.domain, self.program.space, tile)) is None:
+        tiles = Tiles.of(running, op.domain, self.program.space, tile)
+        if self.bound(op, tiles) is None:
             remark(op, f"not tiled: the length {extent} is no affine expression of the dims")
             return False
+        if self.ended in free_symbols(tiles.count):
+            remark(op, f"not tiled: data decides {self.ended}, and fewer steps may leave more beside whole tiles")
+            return False
         return True
+
+    @property
+    def ended(self) -> str | None:
+        """The bound that data decides; what is left beside whole tiles may be more where it is less."""
+        until = until_of(sdg_ops(self.program))
+        return None if until is None else bound_of(until, self.program.space)
 
     def bound(self, op: SdgOp, tiles: Tiles) -> Expr | None:
         """The bound of a dim that has a point for each whole tile and one more; None where there is none."""
