@@ -1,5 +1,5 @@
 // Reductions over ranges that change run over tiles of one length.
-// RUN: tempo-opt %s --split-input-file -p 'sdg-tile{tile=4}' | filecheck %s
+// RUN: tempo-opt %s --check-each --split-input-file -p 'sdg-tile{tile=4}' | filecheck %s
 
 // a prefix: tiles from the start, what is left beside them first
 sdg.program @prefix dims(t: T) {

@@ -24,9 +24,10 @@ pass that carries the greatest score, the sum of the weights and the weighted su
 rule for each op); an op without a rule is done as it was, and its value sliced.
 
 It does not apply where a length is fixed (`static=true` takes such axes too, which needs less memory at once), where
-it is never more than a tile, or no affine expression, or where data decides the bound that it depends on; nor to scans and sorts along the axis and to what reads nothing
-else, nor to a softmax whose weights are read by others too. `tile` gives the length of the tiles; without it a tile
-holds as many elements as fit a part of the innermost cache, at least one vector.
+it is never more than a tile, or no affine expression, or where data decides the bound that it depends on; nor to scans
+and sorts along the axis and to what reads nothing else, nor to a softmax whose weights are read by others too. `tile`
+gives the length of the tiles; without it a tile holds as many elements as fit a part of the innermost cache, at least
+one vector.
 """
 
 from __future__ import annotations
