@@ -34,3 +34,14 @@ sdg.program @accesses_compose dims(t: T) {
 // CHECK-NEXT:    %x = sdg.input "x" in (t) : tensor<4xf32>
 // CHECK-NEXT:    sdg.output "d" %x[t] in (t) : tensor<4xf32>
 // CHECK-NEXT:  }
+
+// -----
+
+sdg.program @indices dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %y = sdg.neg %x[max(0, min(t, T))] in (t) : (tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "y" %y[t] in (t) : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @indices
+// CHECK:         %y = sdg.neg %x[t] in (t)

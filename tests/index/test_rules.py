@@ -176,6 +176,11 @@ def test_what_grows_with_a_symbol(text: str, grows: bool):
     assert not grows or all(row == sorted(row) for row in rows)
 
 
+@pytest.mark.parametrize("value", ["max(t, min(t, s))", "min(t, max(t, s))", "max(t, min(s, t, 4))"])
+def test_an_extreme_of_its_own_argument_is_that(value: str):
+    assert expr(value) == Sym("t")
+
+
 def test_facts_are_not_guessed():
     assert at_least_zero(expr("t"), PROGRAM_FACTS)
     assert not at_least_zero(expr("t"), NO_FACTS)
