@@ -72,3 +72,18 @@ sdg.program @gathered dims(b: B) {
 // CHECK-LABEL: sdg.program @gathered
 // CHECK:         %row = sdg.gather %table, %ids[0:B] axis 0 :
 // CHECK-NEXT:    %y = sdg.contract "ba,ac->bc" %row, %w :
+
+// -----
+
+sdg.program @shifted dims(t: T) where T >= 2 {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %w = sdg.input "w" : tensor<4x4xf32>
+  %n = sdg.contract "a,ac->c" %x[t + 1], %w in (t: 0 to T - 1) : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4xf32>
+  %p = sdg.contract "a,ac->c" %x[t - 1], %w in (t: 1 to T) : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4xf32>
+  sdg.output "n" %n[t] in (t: 0 to T - 1) : tensor<4xf32>
+  sdg.output "p" %p[t] in (t: 1 to T) : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @shifted
+// CHECK:         %n = sdg.contract "ta,ac->tc" %x[1:T], %w :
+// CHECK-NEXT:    %p = sdg.contract "ta,ac->tc" %x[0:T - 1], %w :
