@@ -59,3 +59,32 @@ sdg.program @chains dims(t: T) {
 // CHECK-NEXT:    [[slice:%[a-z0-9]+]] = sdg.slice [[sum]][t] take [0:2] in (t)
 // CHECK:         sdg.output "q" [[slice]][t]
 // CHECK:         sdg.output "k" %n[t]
+
+// -----
+
+sdg.program @indices dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %y = sdg.neg %x[max(0, min(t, T))] in (t) : (tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "y" %y[t] in (t) : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @indices
+// CHECK:         %y = sdg.neg %x[t] in (t)
+
+// -----
+
+sdg.program @contraction_of_one dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4x2xf32>
+  %a = sdg.contract "ab->ba" %x[t] in (t) : (tensor<4x2xf32>) -> tensor<2x4xf32>
+  %b = sdg.contract "ab->a" %x[t] in (t) : (tensor<4x2xf32>) -> tensor<4xf32>
+  %third = sdg.constant 3.0 : tensor<f32>
+  %c = sdg.div %x[t], %third in (t) : (tensor<4x2xf32>, tensor<f32>) -> tensor<4x2xf32>
+  sdg.output "a" %a[t] in (t) : tensor<2x4xf32>
+  sdg.output "b" %b[t] in (t) : tensor<4xf32>
+  sdg.output "c" %c[t] in (t) : tensor<4x2xf32>
+}
+
+// CHECK-LABEL: sdg.program @contraction_of_one
+// CHECK:         %a = sdg.transpose %x[t] permutation [1, 0] in (t)
+// CHECK-NEXT:    %b = sdg.sum %x[t] axes [1] in (t)
+// CHECK:         %c = sdg.div %x[t], %third in (t)

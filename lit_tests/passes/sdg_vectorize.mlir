@@ -72,3 +72,51 @@ sdg.program @weights dims(t: T) {
 // CHECK-LABEL: sdg.program @weights
 // CHECK:         %p = sdg.contract "tbk,kn->tbn" %x[0:T], %w :
 // CHECK-NEXT:    %q = sdg.contract "bk,kn->bn" %z[t], %w in (t)
+
+// -----
+
+// the step before is read across the dim
+sdg.program @across dims(b: B, t: T) {
+  %x = sdg.input "x" in (b, t) : tensor<4xf32>
+  %w = sdg.input "w" : tensor<4x4xf32>
+  %s = sdg.merge {t = 0 : %x[b, 0], t > 0 : %m[t]} in (b, t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %p = sdg.contract "a,ac->c" %s[b, t], %w in (b, t) : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4xf32>
+  %h = sdg.add %p[b, t], %x[b, t] in (b, t) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %m = sdg.sum %h[0:B, t - 1] axes [0] in (t: 1 to T) : (tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "h" %h[b, t] in (b, t) : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @across
+// CHECK:         %p = sdg.contract "ba,ac->bc" %s[t], %w in (t)
+// CHECK-NEXT:    %h = sdg.add %p[t], %x[0:B, t] in (t)
+// CHECK-NEXT:    %m = sdg.sum %h[t - 1] axes [0] in (t: 1 to T)
+
+// -----
+
+sdg.program @gathered dims(b: B) {
+  %table = sdg.input "table" : tensor<8x4xf32>
+  %ids = sdg.input "ids" in (b) : tensor<i64>
+  %w = sdg.input "w" : tensor<4x4xf32>
+  %row = sdg.gather %table, %ids[b] axis 0 in (b) : (tensor<8x4xf32>, tensor<i64>) -> tensor<4xf32>
+  %y = sdg.contract "a,ac->c" %row[b], %w in (b) : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4xf32>
+  sdg.output "y" %y[b] in (b) : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @gathered
+// CHECK:         %row = sdg.gather %table, %ids[0:B] axis 0 :
+// CHECK-NEXT:    %y = sdg.contract "ba,ac->bc" %row, %w :
+
+// -----
+
+sdg.program @shifted dims(t: T) where T >= 2 {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %w = sdg.input "w" : tensor<4x4xf32>
+  %n = sdg.contract "a,ac->c" %x[t + 1], %w in (t: 0 to T - 1) : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4xf32>
+  %p = sdg.contract "a,ac->c" %x[t - 1], %w in (t: 1 to T) : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4xf32>
+  sdg.output "n" %n[t] in (t: 0 to T - 1) : tensor<4xf32>
+  sdg.output "p" %p[t] in (t: 1 to T) : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @shifted
+// CHECK:         %n = sdg.contract "ta,ac->tc" %x[1:T], %w :
+// CHECK-NEXT:    %p = sdg.contract "ta,ac->tc" %x[0:T - 1], %w :

@@ -68,6 +68,14 @@ def test_a_count_is_a_formula():
     assert count(SPACE, domain("(t where T < 0)")) == 0
 
 
+def test_powers_are_products():
+    T = symbol("T")
+    for power in range(1, 9):
+        assert evaluate(from_sympy(T**power), {"T": 3}) == 3**power
+    with pytest.raises(IndexExpressionError, match="no index expression"):
+        from_sympy(T**9)
+
+
 def test_strides_have_no_closed_form():
     with pytest.raises(isl.Inexact, match="no closed form"):
         total(expr("t floordiv 2"), SPACE, domain("(t)"))

@@ -88,6 +88,14 @@ def test_bounds_of_an_expression(value: str, points: str, least: str, greatest: 
     assert str(isl.upper_bound(expr(value), SPACE, domain(points))) == greatest
 
 
+@pytest.mark.parametrize(
+    "value", ["T - t", "min(t + 3, T, I)", "max(t - 3, P, 4)", "min(T, max(t + i, P))", "max(P, min(t + i, T))"]
+)
+def test_a_function_of_pieces_and_back(value: str):
+    function = isl.pw_aff(SPACE, ("i", "t"), expr(value))
+    assert isl.same_function(isl.expression(function), function, function.domain())
+
+
 def test_a_bound_that_is_not_there():
     with pytest.raises(isl.Inexact, match="has no maximum"):
         isl.upper_bound(expr("t"), SPACE, domain("(t where T < 0)"))

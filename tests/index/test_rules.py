@@ -176,6 +176,20 @@ def test_what_grows_with_a_symbol(text: str, grows: bool):
     assert not grows or all(row == sorted(row) for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("value", "under_facts"),
+    [("t floordiv 5", "0"), ("t mod 5", "t"), ("t floordiv 4", "t floordiv 4"), ("t mod 4", "t mod 4")],
+)
+def test_facts_decide_divisions(value: str, under_facts: str):
+    facts = Facts((("t", Const(0), Const(4)),), nonnegative=True)
+    assert str(simplify(expr(value), facts)) == under_facts
+
+
+@pytest.mark.parametrize("value", ["max(t, min(t, s))", "min(t, max(t, s))", "max(t, min(s, t, 4))"])
+def test_an_extreme_of_its_own_argument_is_that(value: str):
+    assert expr(value) == Sym("t")
+
+
 def test_facts_are_not_guessed():
     assert at_least_zero(expr("t"), PROGRAM_FACTS)
     assert not at_least_zero(expr("t"), NO_FACTS)

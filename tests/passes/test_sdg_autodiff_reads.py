@@ -51,6 +51,8 @@ RANGES: dict[str, tuple[Callable[[Any, Any], slice], int]] = {
     "strict past": (lambda t, T: slice(0, t), 0),
     "future": (lambda t, T: slice(t, T), 0),
     "strict future": (lambda t, T: slice(t + 1, T), 0),
+    "future past the end": (lambda t, T: slice(t + 2, T), 0),
+    "window past the end": (lambda t, T: slice(t + 2, least(t + 4, T)), 0),
     "window": (lambda t, T: slice(most(0, t - 2), t + 1), 0),
     "strict window": (lambda t, T: slice(most(0, t - 2), t), 0),
     "window ahead": (lambda t, T: slice(t, least(t + 3, T)), 0),

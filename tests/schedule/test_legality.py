@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from schedule_programs import NEEDS_ISL, SCHEDULABLE
 from schedule_support import admitted_bounds, arguments, parse
-from xdsl.dialects.builtin import ArrayAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block, Operation
 
 from tempo_ir.dialects import loop, sdg
@@ -20,6 +20,7 @@ from tempo_ir.lowering.schedule.isl_tree import loop_nest
 from tempo_ir.lowering.schedule.legality import Claim, IllegalScheduleError, check_schedule
 from tempo_ir.lowering.schedule.statements import Statements
 from tempo_ir.reference.loop import run_loop
+from tests.formation.test_check import CALLS
 
 
 def scheduled(text: str) -> tuple[Emitted, Claim]:
@@ -227,6 +228,14 @@ def test_a_leaf_that_computes_something_else_is_found(name: str, fault: Callable
     emitted, claim = scheduled(SCHEDULABLE[name])
     fault(emitted)
     with pytest.raises(IllegalScheduleError, match=r"a leaf of sdg\..* at \(.*\) computes something else"):
+        check_schedule(emitted.program, claim)
+
+
+def test_another_method_is_found() -> None:
+    emitted, claim = scheduled(CALLS)
+    check_schedule(emitted.program, claim)
+    of_type(emitted.program, loop.HostOp)[0].method = SymbolRefAttr("env", ["reset"])
+    with pytest.raises(IllegalScheduleError, match=r"sdg\.host .* is called with other arguments"):
         check_schedule(emitted.program, claim)
 
 
