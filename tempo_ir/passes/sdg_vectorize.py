@@ -48,6 +48,7 @@ from tempo_ir.dialects.types import shape_of
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Domain, Index, Space, Sym, free_symbols
 from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
+from tempo_ir.passes.recurrences.interleaving import row_by_row
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.utilities import erase, is_slice, programs, sdg_ops
 from tempo_ir.passes.vectorize.batching import (
@@ -113,6 +114,10 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch
             able[op] = points_of(op, dim, program.space)
         else:
             remark(op, f"not vectorised along {dim}: {problem}")
+    if not take_all:
+        for op in row_by_row(ops, dim, program.space):
+            if able.pop(op, None) is not None:
+                remark(op, f"not vectorised along {dim}: a loop over {dim} makes it, and sums take it, row by row")
     while bare := [op for op in able if loses_a_guard(op, able, dim, program.space)]:
         for op in bare:
             remark(op, f"not vectorised along {dim}: a reader reads it only where there is a point of {dim}")
