@@ -27,7 +27,7 @@ _PUBLIC = MappingProxyType(
             "stop_gradient tanh where"
         ),
         "tempo_ir.frontend.errors": "ProgramError",
-        "tempo_ir.frontend.gradients": "grad value_and_grad",
+        "tempo_ir.frontend.gradients": "custom_gradient grad value_and_grad",
         "tempo_ir.frontend.host": "host log",
         "tempo_ir.frontend.program": "Program load_program program",
         "tempo_ir.frontend.reductions": (

@@ -54,3 +54,33 @@ sdg.program @nothing_to_carry_back {
   // expected-error@+1 {{the call of @step has no float argument, so it needs no gradient}}
   %y, %e = sdg.host @sim::@step(%x) after %sim gradient @back : (tensor<i64>, !sdg.token) -> (tensor<f32>, !sdg.token)
 }
+
+// -----
+
+sdg.program @no_stand_in {
+  %x = sdg.input "x" : tensor<f32>
+  // expected-error@+1 {{operand #1 of sdg.custom_gradient is made by sdg.cotangent}}
+  %y = sdg.custom_gradient %x, %x, %x, %x : (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  sdg.output "y" %y : tensor<f32>
+}
+
+// -----
+
+sdg.program @no_pair {
+  %x = sdg.input "x" : tensor<f32>
+  %dy = sdg.cotangent : tensor<f32>
+  // expected-error@+1 {{sdg.custom_gradient takes a value, its cotangent and pairs, got 3 operands}}
+  %y = sdg.custom_gradient %x, %dy, %x : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  sdg.output "y" %y : tensor<f32>
+}
+
+// -----
+
+sdg.program @leaks {
+  %x = sdg.input "x" : tensor<f32>
+  %dy = sdg.cotangent : tensor<f32>
+  %y = sdg.custom_gradient %x, %dy, %x, %dy : (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  sdg.output "y" %y : tensor<f32>
+  // expected-error@+1 {{this uses the gradient that a custom gradient gets: its function may only return tensors}}
+  sdg.output "dy" %dy : tensor<f32>
+}

@@ -55,3 +55,20 @@ sdg.program @outer_products dims(t: T) {
 // CHECK-LABEL: sdg.program @outer_products
 // CHECK:         %o = sdg.contract "a,c->ac" %x[t], %x[t] in (t)
 // CHECK-NEXT:    %p = sdg.contract "ta,tc->tac" %x[0:T], %x[0:T] :
+
+// -----
+
+// few rows of many weights gain, many rows of few weights do not
+sdg.program @weights dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<2x64xf32>
+  %z = sdg.input "z" in (t) : tensor<128x64xf32>
+  %w = sdg.input "w" : tensor<64x64xf32>
+  %p = sdg.contract "bk,kn->bn" %x[t], %w in (t) : (tensor<2x64xf32>, tensor<64x64xf32>) -> tensor<2x64xf32>
+  %q = sdg.contract "bk,kn->bn" %z[t], %w in (t) : (tensor<128x64xf32>, tensor<64x64xf32>) -> tensor<128x64xf32>
+  sdg.output "p" %p[t] in (t) : tensor<2x64xf32>
+  sdg.output "q" %q[t] in (t) : tensor<128x64xf32>
+}
+
+// CHECK-LABEL: sdg.program @weights
+// CHECK:         %p = sdg.contract "tbk,kn->tbn" %x[0:T], %w :
+// CHECK-NEXT:    %q = sdg.contract "bk,kn->bn" %z[t], %w in (t)

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, Region
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
-from tempo_ir.dialects.sdg import GradOp, HostOp, InputOp, OutputOp, ParameterOp, ProgramOp, UntilOp
+from tempo_ir.dialects.sdg import CustomGradientOp, GradOp, HostOp, InputOp, OutputOp, ParameterOp, ProgramOp, UntilOp
 from tempo_ir.frontend.arguments import Arguments, Result
 from tempo_ir.frontend.description import Array, HostInfo, InputInfo, OutputInfo, StateInfo
 from tempo_ir.frontend.errors import Place, ProgramError, here, place_of
@@ -85,7 +85,7 @@ class Program:
 
         Raises ProgramError for a gradient that does not exist.
         """
-        if not any(isinstance(op, GradOp) for op in self.op.body.block.ops):
+        if not any(isinstance(op, GradOp | CustomGradientOp) for op in self.op.body.block.ops):
             return self.op
         from tempo_ir.passes.sdg_autodiff import SdgAutodiffPass
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from tempo_ir.index.isl import Inexact, IslError, context, read_set
 
-MOST_OPERATIONS = 50_000
-"""Elementary operations of isl in one question, some tenths of a second. Real programs need a hundredth of them."""
+MOST_OPERATIONS = 100_000
+"""Elementary operations of isl in one question, some tenths of a second; the examples need less than half of them."""
 
 
 class TooLarge(Inexact):

@@ -42,6 +42,7 @@ from tempo_ir.dialects.types import element
 from tempo_ir.passes.building import GraphBuilder
 from tempo_ir.passes.gradients.activity import Problem, refuse_hosts
 from tempo_ir.passes.gradients.adjoints import Adjoint, completed
+from tempo_ir.passes.gradients.custom import drop_custom_gradients
 from tempo_ir.passes.gradients.expansion import Expansion, read_for_all, substitute_read
 from tempo_ir.passes.gradients.ordering import ReversePass, next_passes
 from tempo_ir.passes.remarks import count
@@ -60,6 +61,7 @@ class SdgAutodiffPass(ModulePass):
                 passes = next_passes(gradients)
                 _expand(program, passes)
                 count(self, "gradients", sum(len(one.gradients) for one in passes))
+            drop_custom_gradients(program)
 
 
 def _expand(program: ProgramOp, passes: Sequence[ReversePass]) -> None:

@@ -17,8 +17,8 @@ and scans over other axes, moves of other axes). Whoever reads the op reads the 
 It does not apply to what mixes rows (a cumsum or softmax along the axis, a reshape that cuts rows), where the axis is
 not the first, where another dim's range would come after it, to a dim that ends by data, and where a gradient names the
 value. It is done where it pays: where somebody takes a row of the axis at a point of the dim, for which there is a loop
-then, and where no product of the rows with an operand that they share is connected to the op, which is one large
-product as it is. `all=true` takes what can be, `dims=t` names the dims to try.
+then, and where no product that gains by the axis, as sdg-vectorize reckons, is connected to the op. `all=true` takes
+what can be, `dims=t` names the dims to try.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from tempo_ir.index import Domain, Slice, Space, Sym, compare, conj, free_symbol
 from tempo_ir.passes.building import GraphBuilder, full, normal_form
 from tempo_ir.passes.recurrences.axes import Along, Places, rule_of, without_axis
 from tempo_ir.passes.remarks import count
+from tempo_ir.passes.sdg_vectorize import elements_of
 from tempo_ir.passes.utilities import erase, is_slice, programs, sdg_ops
 
 
@@ -97,15 +98,18 @@ def rows_of(op: SdgOp, dim: str, space: Space, able: dict[SdgOp, Rows]) -> Rows 
     rule = rule_of(op)
     if rule is None or not isinstance(op, AccessOp) or dim in op.domain.dims:
         return None
+    ranges = any(is_slice(entry) for access in op.accesses for entry in access.index)
+    if not ranges and all(operand.owner not in able for operand in op.operands):
+        return None
     shape = shape_of(op.results[0].type)
     places = rule.places(op, 0) if shape else None
     if places is None or not can_read_range(op, dim, space):
         return None
     found = [points_of(access, place, dim, able) for access, place in zip(op.accesses, places, strict=True)]
-    ranges = {points for points in found if points is not None}
-    if len(ranges) != 1 or any(place.varies and points is None for place, points in zip(places, found, strict=True)):
+    distinct = {points for points in found if points is not None}
+    if len(distinct) != 1 or any(place.varies and points is None for place, points in zip(places, found, strict=True)):
         return None
-    points = ranges.pop()
+    points = distinct.pop()
     return Rows(dim, points, places) if is_range_of(points, dim, op, space) else None
 
 
@@ -154,7 +158,7 @@ def paying(able: dict[SdgOp, Rows]) -> dict[SdgOp, Rows]:
         return [other for other in (*readers, *producers) if isinstance(other, SdgOp) and other in able]
 
     taken = reachable((op for op in able if is_taken_by_rows(op, able[op])), neighbours)
-    products = reachable((op for op in able if isinstance(op, ContractOp) and shares(op, able[op])), neighbours)
+    products = reachable((op for op in able if isinstance(op, ContractOp) and saves_reads(op, able[op])), neighbours)
     return {op: rows for op, rows in able.items() if op in taken and op not in products}
 
 
@@ -169,9 +173,11 @@ def is_taken_by_rows(op: SdgOp, rows: Rows) -> bool:
     return False
 
 
-def shares(op: ContractOp, rows: Rows) -> bool:
-    """Whether an operand of a product serves all rows."""
-    return any(not place.varies for place in rows.places)
+def saves_reads(op: ContractOp, rows: Rows) -> bool:
+    """Whether what serves all rows of a product, and is read once, is more than a row of it (see sdg-vectorize)."""
+    shared = [access for access, place in zip(op.accesses, rows.places, strict=True) if not place.varies]
+    row = without_axis(shape_of(op.result.type), 0)
+    return sum(elements_of(shape_of(access.type)) for access in shared) > elements_of(row)
 
 
 def replace(op: SdgOp, rows: Rows, going: Container[SdgOp]) -> None:

@@ -21,7 +21,8 @@ where the rows are products, of which one sum is read, and where sdg-vectorize m
 of who reads the result, so that the dim is no loop any more; `all=true` takes the rest too. It does not apply to 16-bit
 floats, which round at each step of the recurrence and once in a sum; nor to linear recurrences,
 `h[t] = f[t] * h[t - 1] + b[t]` (a discounted return): a closed form divides by the product of the factors, which
-overflows where that underflows, and doubling reads each row log T times, so the loop stays.
+overflows where that underflows, and doubling reads each row log T times (at 4096 steps of 1 to 2048 elements it takes
+two to three times as long as the loop on a CPU), so the loop stays.
 """
 
 from __future__ import annotations

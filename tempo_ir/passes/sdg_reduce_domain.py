@@ -12,9 +12,9 @@ After:
     %e = sdg.mul %d[i], %x[i, t] in (i, t where t = T - 1) : (!w, !w) -> !w
     sdg.output "e" %e[i, T - 1] in (i) : !w
 
-First domains are narrowed to the needed points (`dialects.sdg.needed.narrow`, as the front end does); then each op
-loses the dims that neither its operands nor its properties use, which is loop-invariant code motion, and its users the
-entries that named them.
+First domains are narrowed to the needed points (`dialects.sdg.needed.narrow`, as the front end does; host calls keep
+theirs, so that they run as often as the program says); then each op loses the dims that neither its operands nor its
+properties use, which is loop-invariant code motion, and its users the entries that named them.
 
 A dim stays where a user reads a range of it (the rows would be missing), where the rest of the domain has no exact form
 without it, and for host calls and random draws, which differ from point to point by their meaning.
@@ -31,6 +31,7 @@ from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import (
     AccessOp,
+    CotangentOp,
     GradOp,
     HostOp,
     MergeOp,
@@ -55,10 +56,10 @@ class SdgReduceDomainPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
-            narrow(program)
+            narrow(program, calls_stay=True)
             hoisted = hoist(program)
             if hoisted:
-                narrow(program)
+                narrow(program, calls_stay=True)
             count(self, "hoisted", hoisted)
 
 
@@ -81,7 +82,7 @@ def users(op: SdgOp) -> Iterable[SdgOp]:
 
 def drop_dims(op: SdgOp, space: Space) -> bool:
     """Drop the dims of an op that neither its operands nor its properties use; whether there were any."""
-    if isinstance(op, HostOp | RandomOp | OutputOp | SourceOp | GradOp) or len(op.results) != 1:
+    if isinstance(op, HostOp | RandomOp | OutputOp | SourceOp | GradOp | CotangentOp) or len(op.results) != 1:
         return False
     dims = op.domain.dims
     used = used_symbols(op)

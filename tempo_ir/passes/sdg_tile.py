@@ -67,7 +67,6 @@ from tempo_ir.passes.tile.pieces import Place, ends
 from tempo_ir.passes.tile.running import ArgReduction, Contraction, Reduction, Running, Tiles, run_over
 from tempo_ir.passes.utilities import erase, identity, programs, sdg_ops
 
-LARGEST_TILE = 256
 SMALLEST_TILE = 16
 """Elements of a vector of f32 on the widest machines."""
 TILE_BYTES = 32 * 1024
@@ -230,8 +229,7 @@ def reductions(op: SdgOp) -> Iterator[Running]:
                 axes = lettered(inputs, letter)
                 if letter in output or axes is None:
                     continue
-                weighted = weighted_sum(op, axes, letter)
-                yield weighted if isinstance(weighted, Running) else Contraction(op, axes)
+                yield weighted_sum(op, axes, letter) or Contraction(op, axes)
         case _:
             return
 
@@ -239,7 +237,7 @@ def reductions(op: SdgOp) -> Iterator[Running]:
 def tile_of(running: Running) -> int:
     """As many elements of the axis, a power of two, as leave the innermost cache room."""
     row = sum(map(_row_bytes, dict.fromkeys(end for place in running.places for end in ends(place))))
-    tile = LARGEST_TILE
+    tile = running.largest
     while tile > SMALLEST_TILE and tile * row > TILE_BYTES:
         tile //= 2
     return tile

@@ -27,7 +27,7 @@ rows, and where a step with the running value would be more work than the rows t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -36,7 +36,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import Access, AccessOp, ContractOp, MaxOp, ProgramOp, ReduceOp, SdgOp, SumOp
-from tempo_ir.dialects.types import shape_of
+from tempo_ir.dialects.types import Extent, shape_of
 from tempo_ir.index import Expr, compare, free_symbols
 from tempo_ir.passes.recurrences.contractions import unlifted_contraction
 from tempo_ir.passes.recurrences.growth import Growth, Walk, growths, walks
@@ -83,7 +83,7 @@ def unlift_op(op: ReduceOp | ContractOp, steps: int, maxima: dict[SSAValue, Acce
     if any(not isinstance(use.operation, AccessOp) for use in op.results[0].uses):
         return False
     if isinstance(op, SumOp):
-        for walk in walks_of(op):
+        for walk in walks_of(op, growing_extents(op)):
             if (found := sliding_sum(op, walk)) is not None:
                 replace(op, found)
                 return True
@@ -101,24 +101,37 @@ def unlift_op(op: ReduceOp | ContractOp, steps: int, maxima: dict[SSAValue, Acce
     return False
 
 
-def growing_extents(op: AccessOp) -> list[Expr]:
-    """The extents of operands that depend on a dim."""
-    extents = dict.fromkeys(extent for access in op.accesses for extent in shape_of(access.tensor))
+def growing_extents(op: ReduceOp | ContractOp) -> list[Expr]:
+    """The extents of what is summed that depend on a dim."""
     dims = set(op.domain.dims)
-    return [extent for extent in extents if not isinstance(extent, int) and free_symbols(extent) & dims]
+    return [e for e in dict.fromkeys(summed_extents(op)) if not isinstance(e, int) and free_symbols(e) & dims]
 
 
-def walks_of(op: ReduceOp | ContractOp) -> Iterator[Walk]:
-    """The walks through an op's points along which an extent of its operands varies."""
-    return walks(op, frozenset[str]().union(*map(free_symbols, growing_extents(op))))
+def summed_extents(op: ReduceOp | ContractOp) -> Iterator[Extent]:
+    """The extents of the axes that a result lacks."""
+    if isinstance(op, ReduceOp):
+        shape = shape_of(op.accesses[0].tensor)
+        yield from (shape[axis] for axis in op.axes)
+        return
+    inputs, output = op.letters
+    for letters, access in zip(inputs, op.accesses, strict=True):
+        if not set(letters) <= set(output):
+            shape = shape_of(access.tensor)
+            yield from (extent for letter, extent in zip(letters, shape, strict=True) if letter not in output)
+
+
+def walks_of(op: ReduceOp | ContractOp, extents: Sequence[Expr]) -> Iterator[Walk]:
+    """The walks through an op's points along which extents vary."""
+    return walks(op, frozenset[str]().union(*map(free_symbols, extents)))
 
 
 def candidates(op: ReduceOp | ContractOp) -> Iterator[Growth]:
     """How the axes of the operands grow along the walks through an op's points."""
     from tempo_ir.index import isl
 
-    for walk in walks_of(op):
-        for extent in growing_extents(op):
+    extents = growing_extents(op)
+    for walk in walks_of(op, extents):
+        for extent in extents:
             if not isl.prove(compare("<=", extent, FEW_ROWS), walk.space, op.domain):
                 yield from growths(walk, extent)
 

@@ -16,14 +16,16 @@ An op can be vectorised along a dim if it does not recur along it (a cycle that 
 `vectorize.recurrence`), if it reads the dim at most shifted (`t - 1`), if nothing else about it depends on the dim (its
 shape, what it slices, which case of a merge holds), and if its points of the dim are one range. Host calls, random
 draws, inputs and outputs stay as they are, and so does what a gradient names. Of ops that can, those are vectorised
-that are connected, by reads among them, to a contraction that gains by it: one of whose operands is the same at all
-points (weights are read once), or whose rows are read as a range. Chains of small ops, and products of operands that
-all vary (T outer products), gain nothing from memory for all points. `all=true` takes them too, `dims=t` names the dims
-to try; by default all are, inner ones first.
+that are connected, by reads among them, to a contraction that gains by it: where operands that are the same at all
+points (weights, read once then) are larger than the result, whose rows are kept for all points then; or where a range
+of its rows is read. Chains of small ops, products of operands that all vary (T outer products), and products of many
+rows with few weights, whose rows fit a cache, gain nothing from memory for all points. `all=true` takes them too,
+`dims=t` names the dims to try; by default all are, inner ones first.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -44,7 +46,7 @@ from tempo_ir.dialects.sdg import (
 from tempo_ir.dialects.sdg.reads import read_domain, read_problem
 from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.dialects.sdg.until import needed_for, until_of
-from tempo_ir.dialects.types import shape_of
+from tempo_ir.dialects.types import Shape, shape_of
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Domain, Index, Space, Sym, free_symbols
 from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
@@ -155,14 +157,21 @@ def gaining(able: dict[SdgOp, Batch], dim: str) -> dict[SdgOp, Batch]:
         producers = [operand.owner for operand in op.operands]
         return [other for other in (*readers, *producers) if isinstance(other, SdgOp) and other in able]
 
-    gains = (op for op in able if isinstance(op, ContractOp) and (shares_operand(op, dim) or is_read_whole(op, dim)))
+    gains = (op for op in able if isinstance(op, ContractOp) and (saves_reads(op, dim) or is_read_whole(op, dim)))
     connected = reachable(gains, neighbours)
     return {op: batch for op, batch in able.items() if op in connected}
 
 
-def shares_operand(op: ContractOp, dim: str) -> bool:
-    """Whether an operand is the same at all points of a dim: then one product reads it once."""
-    return any(dim not in free_symbols(access.index) for access in op.accesses)
+def saves_reads(op: ContractOp, dim: str) -> bool:
+    """Whether operands that are the same at all points of a dim, and are read once then, are more than the rows that
+    are kept for all points instead. Where both are equal a loop is as fast on a CPU, and needs one row."""
+    shared = [access for access in op.accesses if dim not in free_symbols(access.index)]
+    return sum(elements_of(shape_of(access.type)) for access in shared) > elements_of(shape_of(op.result.type))
+
+
+def elements_of(shape: Shape) -> int:
+    """How many elements there are, for each of those along axes of unknown extents."""
+    return math.prod(extent for extent in shape if isinstance(extent, int))
 
 
 def is_read_whole(op: ContractOp, dim: str) -> bool:

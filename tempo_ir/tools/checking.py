@@ -22,7 +22,7 @@ from tempo_ir.index.expr import Expr, evaluate
 from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.tools.diagnostics import Place, UserError, place_of_error, place_of_location
 from tempo_ir.tools.programs import Array, HostFactory, draw, draw_array
-from tempo_ir.tools.running import Results, compare, values_text
+from tempo_ir.tools.running import Results, compare, message_of_host, values_text
 from tempo_ir.tools.stand_ins import Calls, may_be_left_out
 
 PREFERRED = (7, 2, 3, 5)
@@ -122,10 +122,15 @@ class EachPassCheck:
 
         calls = Calls.of(program, bounds, self.seed)
         hosts = {**calls.factories(), **self.hosts}
-        if isinstance(program, sdg.ProgramOp):
-            outputs = run(program, arguments, bounds, self.seed, hosts)
-        else:
-            outputs = run_loop(program, arguments, bounds, self.seed, hosts)
+        try:
+            if isinstance(program, sdg.ProgramOp):
+                outputs = run(program, arguments, bounds, self.seed, hosts)
+            else:
+                outputs = run_loop(program, arguments, bounds, self.seed, hosts)
+        except Exception as error:  # a host object is the user's code, which may raise anything
+            if (message := message_of_host(error)) is None:
+                raise
+            raise message from error
         return Results({**outputs, **calls.given}, {})
 
 

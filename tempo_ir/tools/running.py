@@ -50,15 +50,22 @@ def run(executable: Executable, call: Call) -> Results:
     try:
         values = executable(**arguments, state=call.state, seed=call.seed, hosts=call.hosts)
     except Exception as error:  # a host object is the user's code, which may raise anything
-        # whoever calls a host notes op and point on what it raises
-        place = place_outside_package(error) if getattr(error, "__notes__", None) else None
-        if is_user_error(error) or place is None:
+        if (message := message_of_host(error)) is None:
             raise
-        message = UserError(f"{type(error).__name__}: {error}", place)
-        for note in error.__notes__:
-            message.add_note(note)
         raise message from error
     return Results(values, {name: values.state[name] for name in call.program.state_names})
+
+
+def message_of_host(error: Exception) -> UserError | None:
+    """The message for what a host object raised, with its line and the op's; None for any other exception."""
+    # whoever calls a host notes op and point on what it raises
+    place = place_outside_package(error) if getattr(error, "__notes__", None) else None
+    if is_user_error(error) or place is None:
+        return None
+    message = UserError(f"{type(error).__name__}: {error}", place)
+    for note in error.__notes__:
+        message.add_note(note)
+    return message
 
 
 # ---- what is written ----

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,9 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", metavar="NAME", help="plant this one")
     parser.add_argument("--jobs", type=int, default=2, help="copies at a time (default: 2)")
     parser.add_argument("--list", action="store_true", help="say what the faults are, and run nothing")
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="of processor time for each (default: all it takes)"
+    )
     parser.add_argument("--deselect", action="append", default=[], metavar="TEST", help="leave out, as pytest does")
     parser.add_argument("--again", action="store_true", help="run also what is known")
     arguments = parser.parse_args(args)
@@ -46,7 +50,7 @@ def main(args: Sequence[str] | None = None) -> int:
     board = Scoreboard(faults)
     if arguments.again:
         board.known = {}
-    board.run(arguments.jobs, arguments.deselect)
+    board.run(arguments.jobs, arguments.seconds, arguments.deselect)
     print(board.table())
     return 0 if board.noticed == len(faults) else 1
 
@@ -74,8 +78,8 @@ class Scoreboard:
         """How many were."""
         return sum(outcome.status == CAUGHT for outcome in self.outcomes.values())
 
-    def run(self, jobs: int, without: Sequence[str]) -> None:
-        """Plant what is not known; `without` are tests to leave out."""
+    def run(self, jobs: int, seconds: float, without: Sequence[str]) -> None:
+        """Plant what is not known, and run the suite for some seconds; `without` are tests to leave out."""
         base = snapshot(FOLDER / "base")
         sources = fingerprint(base)
         keys = {fault.name: sha256(f"{sources}{fault.text}".encode()).hexdigest() for fault in self.faults}
@@ -90,7 +94,7 @@ class Scoreboard:
             except DiffError as error:
                 self.outcomes[fault.name] = Outcome(BROKEN, "diff", str(error))
                 continue
-            trials.append(Trial(fault.name, edits, sessions_for(edits), outcome.test, without=tuple(without)))
+            trials.append(Trial(fault.name, edits, sessions_for(edits), outcome.test, seconds, tuple(without)))
         pool = Pool(base, FOLDER / "copies", jobs, LIMIT)
         for trial, outcome in pool.run(trials):
             print(f"{trial.name:36} {outcome.status}: {outcome.test} ({outcome.seconds:.0f} s)", flush=True)

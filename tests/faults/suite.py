@@ -56,7 +56,7 @@ OWN: dict[str, tuple[Session, ...]] = {
     "tempo_ir/lowering/llvm": (("lit_tests/lowering/llvm",), ("tests/llvm",)),
     "tempo_ir/lowering/triton": (("lit_tests/lowering/triton",), ("tests/triton/test_memory.py", "tests/triton")),
     "tempo_ir/runtime": (
-        ("tests/runtime/test_calls.py", "tests/runtime"),
+        ("tests/runtime/test_calls.py", "tests/frontend/test_program.py", "tests/runtime"),
         ("tests/semantics/test_adversaries.py", "tests/semantics/test_storage_and_memory.py"),
     ),
     "tempo_ir/tools": (("lit_tests/tools",), ("tests/tools",)),

@@ -11,6 +11,7 @@ import tempo_ir as tp
 from tempo_ir.dialects import loop
 from tempo_ir.lowering.formation.loop_form_kernels import LoopFormKernelsPass
 from tempo_ir.lowering.schedule.driver import schedule_program
+from tempo_ir.passes.sdg_autodiff import SdgAutodiffPass
 from tempo_ir.passes.sdg_reduce_domain import SdgReduceDomainPass
 from tempo_ir.passes.sdg_tile import SdgTilePass
 from tempo_ir.reference.dtypes import Array
@@ -171,3 +172,30 @@ def test_triton_kernels() -> None:
     values = drawn(ATTENTION, 6)
     expected = run(parse(ATTENTION), values, {"T": 6})
     np.testing.assert_allclose(executable(**values, T=6)["o"], expected["o"], rtol=1e-5, atol=1e-6)
+
+
+WEIGHTED = """
+sdg.program @weighted dims(t: T) {
+  %a = sdg.input "a" in (t) : tensor<f64>
+  %w = sdg.input "w" in (t) : tensor<f64>
+  %s = sdg.sum %a[0:t + 1] axes [0] in (t) : (tensor<f64>) -> tensor<f64>
+  %loss = sdg.mul %s[t], %w[t] in (t) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+  %da = sdg.grad %loss wrt %a in (t) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+  sdg.output "loss" %loss[t] in (t) : tensor<f64>
+  sdg.output "da" %da[t] in (t) : tensor<f64>
+}
+"""
+
+
+def test_gradients_of_many_tiles() -> None:
+    module = ModuleOp([parse(WEIGHTED)])
+    SdgAutodiffPass().apply(Context(), module)
+    SdgTilePass(tile=64).apply(Context(), module)
+    module.verify()
+    executable = tp.compile(module)
+    for size in (0, 1, 4, 64, 65, 1025):
+        a, w = np.arange(size, dtype=np.float64), np.arange(1, size + 1, dtype=np.float64)
+        found = executable(a=a, w=w, T=size)
+        np.testing.assert_allclose(found["loss"], np.cumsum(a) * w, rtol=1e-12)
+        np.testing.assert_allclose(found["da"], np.cumsum(w[::-1])[::-1], rtol=1e-12)
+    assert list(executable(a=np.zeros(4), w=np.arange(1.0, 5), T=4)["da"]) == [10, 9, 7, 4]

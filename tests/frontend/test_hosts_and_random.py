@@ -188,3 +188,16 @@ def test_draws_of_a_resumed_call_count_on(start: int) -> None:
     recorded = record(program)
     whole, part = recorded.run(T=8)["y"], recorded.run(T=8 - start, start={"t": start})["y"]
     np.testing.assert_array_equal(whole[start:], part)
+
+
+def test_compiled_draws_are_those_of_the_seed():
+    @tp.program
+    def draws():
+        t, _ = tp.dim("t")
+        tp.output("u", tp.random.uniform(spec=tp.f32[4], over=t))
+
+    cpu, reference = tp.compile(draws()), tp.compile(draws(), target="reference")
+    first, second = (cpu(T=5, seed=seed)["u"] for seed in (3, 4))
+    assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(first, reference(T=5, seed=3)["u"])
+    np.testing.assert_array_equal(second, reference(T=5, seed=4)["u"])

@@ -15,7 +15,7 @@ from tests.fuzz.check import SLOW, Failure, failure_of
 
 Argument = TypeVar("Argument")
 Answer = TypeVar("Answer")
-WALL = 8
+WALL = 30
 """Seconds of the clock for each of the processor's: machines are busy, and code may wait for ever."""
 Found = tuple[str, str] | None
 """The kind and the text of a failure."""

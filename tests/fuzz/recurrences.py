@@ -77,7 +77,12 @@ def mutual(b: Builder) -> Value:
         raise NotHere
     domain, now = Domain(dims), tuple(map(Sym, dims))
     firsts = [_first_value(b, value) for value in values]
-    pasts = [b.place(sdg.MergeOp((TRUE, b.at(value)), domain=domain), value.numbers) for value in firsts]
+    # what comes from the other values is rounded, if it is of floats
+    numbers = [value.numbers.rounded(-40, 40) if value.is_float else value.numbers for value in firsts]
+    pasts = [
+        b.place(sdg.MergeOp((TRUE, b.at(value)), domain=domain), past)
+        for value, past in zip(firsts, numbers, strict=True)
+    ]
     made = [_mixed(b, past, value, domain) for past, value in zip(pasts, values, strict=True)]
     for number, (past, other) in enumerate(zip(pasts, [*made[1:], made[0]], strict=True)):
         found = [(step.inside, Access(other.ssa, step.index)) for step in reads[number]]

@@ -143,6 +143,14 @@ def test_contract_of_one_operand(spec, result):
     check_gradients(program(f'%y = sdg.contract "{spec}" %x[t] in (t) : ({X}) -> {result}', result), {"T": 2})
 
 
+def test_cases_of_which_several_hold():
+    """A case takes part where it is the first that holds."""
+    body = f"""%a = sdg.sin %x[t] in (t) : ({X}) -> {X}
+      %b = sdg.exp %x[t] in (t) : ({X}) -> {X}
+      %y = sdg.merge {{t < 2 : %a[t], t < 4 : %b[t], true : %x[t]}} in (t) : ({X}, {X}, {X}) -> {X}"""
+    check_gradients(program(body), {"T": 5})
+
+
 def test_contract_of_one_operand_three_times():
     body = f'%y = sdg.contract "ab,cb,cd->ad" %x[t], %x[t], %x[t] in (t) : ({X}, {X}, {X}) -> {X}'
     check_gradients(program(body), {"T": 2})

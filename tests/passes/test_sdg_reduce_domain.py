@@ -98,6 +98,16 @@ def test_index_that_ignores_a_dim_loses_it():
     check_unchanged(text, "sdg-reduce-domain", bounds=BOUNDS, exact=True)
 
 
+def test_what_runs_once_runs_only_where_it_reads_something():
+    """`%x[0, T - 1]` is there where the dims that go had a point, and else nowhere."""
+    text = program("""
+      %d = sdg.exp %x[0, T - 1] in (i, t) : ({V}) -> {V}
+      %e = sdg.mul %d[i, t], %x[i, t] in (i, t) : ({V}, {V}) -> {V}
+      sdg.output "e" %e[i, t] in (i, t) : {V}""")
+    assert domains(text, "sdg-reduce-domain")["d"] == "(where I >= 1 and T >= 1)"
+    check_unchanged(text, "sdg-reduce-domain", bounds=BOUNDS, exact=True)
+
+
 def test_host_calls_keep_their_number():
     text = program("""
       %e0 = sdg.host_state @h : !sdg.token

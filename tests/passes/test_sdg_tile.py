@@ -371,3 +371,22 @@ GRADIENT = typed("""
 def test_gradients_are_tiled_after_they_are_expanded():
     same(GRADIENT, 3, "sdg-autodiff", sizes=(0, 1, 3, 8))
     check_unchanged(GRADIENT, "sdg-tile", before=["sdg-autodiff"], bounds=[{"T": 5}])
+
+
+HOST = """
+    sdg.program @p dims(t: T) {
+      %a = sdg.input "a" in (t) : tensor<f64>
+      %start = sdg.host_state @log : !sdg.token
+      %before = sdg.merge {t = 0 : %start, t > 0 : %after[t - 1]} in (t) : (!sdg.token, !sdg.token) -> !sdg.token
+      %got, %after = sdg.host @log::@call(%a[t]) after %before[t] in (t)
+          : (tensor<f64>, !sdg.token) -> (tensor<5xf64>, !sdg.token)
+      %y = sdg.sum %got[t] axes [0] in (t) : (tensor<5xf64>) -> tensor<f64>
+      %z = sdg.max %y[0:t + 1] axes [0] in (t) : (tensor<f64>) -> tensor<f64>
+      sdg.output "z" %z[t] in (t) : tensor<f64>
+    }"""
+
+
+def test_what_a_host_gives_is_sliced():
+    text = transformed(HOST, "sdg-tile", tile=2, static=True)
+    assert "sdg.slice %got[t, m] take" in text or "sdg.slice %got[t] take" in text
+    assert "2 * m:2 * m + 2" in text

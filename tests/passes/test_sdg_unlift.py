@@ -293,6 +293,12 @@ def test_a_large_state_is_not_kept_for_few_steps():
     assert str(parse(text)) == transformed(text, "sdg-unlift", steps=2)
 
 
+def growth(cost) -> int:
+    """By what twice as many steps multiply a cost."""
+    first, second = (float(cost.subs(dict.fromkeys(cost.free_symbols, steps))) for steps in (10**6, 2 * 10**6))
+    return round(second / first)
+
+
 def test_a_prefix_needs_one_row_and_one_step():
     """Storage of what is summed falls from all rows to one, work from t rows a step to one."""
 
@@ -310,6 +316,8 @@ def test_a_prefix_needs_one_row_and_one_step():
         np.testing.assert_allclose(found["future"][0], np.tanh(x[0]) / 0.1, 1e-5)
     assert off.stats.peak_bytes >= x.nbytes
     assert on.stats.peak_bytes <= 512
+    assert [growth(executable.costs.operations) for executable in (on, off)] == [2, 4]
+    assert [growth(executable.costs.bytes_moved) for executable in (on, off)] == [2, 4]
     assert "0:t + 1" in off.ir("loop")
     assert "0:t + 1" not in on.ir("loop")
     assert "T]" not in on.ir("loop")
@@ -329,3 +337,20 @@ def test_linear_attention_keeps_one_state():
     state = np.cumsum(np.einsum("nd,ne->nde", np.tanh(x), np.exp(x)), 0)
     np.testing.assert_allclose(executable(x=x)["y"], np.einsum("td,tde->te", x, state), 1e-3, 1e-3)
     assert executable.stats.peak_bytes <= 4 * 16 * 16 * 4
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.9, 1.0])
+def test_discounted_returns_are_stable(gamma: float):
+    """2000 steps: dividing by the powers of the discount would give NaN."""
+
+    def program():
+        t, T = tp.dim("t")
+        r = tp.input("r", tp.f64[()], over=t)
+        weights = gamma ** tp.arange(T - t).cast(tp.f64)
+        tp.output("g", (weights * r[t:T]).sum())
+
+    executable = tp.compile(tp.program(program)())
+    assert "sdg.arange" not in str(executable.levels.optimised)
+    left = 2000 - np.arange(2000)
+    expected = left if gamma == 1 else np.ones(2000) if gamma == 0 else 10 * (1 - 0.9**left)
+    np.testing.assert_allclose(executable(r=np.ones(2000))["g"], expected, 1e-12)

@@ -256,3 +256,13 @@ def test_a_host_may_keep_what_it_is_given() -> None:
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     tp.compile(recorded())(x=x)
     assert np.array_equal(np.stack(kept), -x)
+
+
+def test_dims_as_numbers_count_on_from_the_start() -> None:
+    @tp.program
+    def counted():
+        t, _ = tp.dim("t")
+        tp.output("n", tp.input("x", tp.f32[()], over=t) + t)
+
+    executable = tp.compile(counted())
+    assert executable(x=np.zeros(3, np.float32), start={"t": 40})["n"].tolist() == [40.0, 41.0, 42.0]

@@ -10,7 +10,7 @@ from schedule_support import admitted_bounds, arguments, parse
 from xdsl.dialects.builtin import ArrayAttr, UnitAttr
 from xdsl.ir import Block, Operation
 
-from tempo_ir.dialects import loop
+from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.sdg import CondAttr, EntryAttr, IndexAttr
 from tempo_ir.index import Slice, Sym, cond, expr, negate, substitute
 from tempo_ir.lowering.schedule.distances import Distances
@@ -178,6 +178,55 @@ def test_another_constant_is_another_case() -> None:
     constant = of_type(emitted.program, loop.ComputeOp)[0].body.block.first_op
     constant.properties["value"] = type(constant.properties["value"])(0.25)
     with pytest.raises(IllegalScheduleError, match=r"%s .* takes the wrong case"):
+        check_schedule(emitted.program, claim)
+
+
+def other_operands(emitted: Emitted) -> None:
+    op = of_type(emitted.program, sdg.SubOp)[-1]
+    op.operands = op.operands[::-1]
+
+
+def another_op(emitted: Emitted) -> None:
+    op = of_type(emitted.program, sdg.TanhOp)[-1]
+    other = sdg.SinOp.create(operands=op.operands, result_types=op.result_types, properties=op.properties)
+    op.parent.insert_op_before(other, op)
+    op.results[0].replace_all_uses_with(other.results[0])
+    op.detach()
+    op.erase()
+
+
+def another_axis(emitted: Emitted) -> None:
+    op = of_type(emitted.program, sdg.SoftmaxOp)[0]
+    op.properties["axis"] = type(op.properties["axis"])(1, op.properties["axis"].type)
+
+
+def another_identity(emitted: Emitted) -> None:
+    op = of_type(emitted.program, sdg.RandomOp)[0]
+    op.properties["id"] = type(op.properties["id"])(2, op.properties["id"].type)
+
+
+def another_formula(emitted: Emitted) -> None:
+    op = next(op for op in of_type(emitted.program, sdg.IndexOp) if op.parent_op().name == "loop.compute")
+    op.properties["expression"] = EntryAttr(expr("t + 2"))
+
+
+def a_copy_that_computes(emitted: Emitted) -> None:
+    leaf = next(leaf for leaf in leaves(emitted) if isinstance(emitted.origins[leaf], sdg.MergeOp) and leaf.ins)
+    block = leaf.regions[0].block
+    last = block.last_op
+    more = sdg.NegOp.create(operands=[block.args[0]], result_types=[block.args[0].type])
+    block.insert_op_before(more, last)
+    last.operands = more.results
+
+
+@pytest.mark.parametrize(("name", "fault"), [
+    ("reinforce", other_operands), ("rnn", another_op), ("attention", another_axis), ("reinforce", another_identity),
+    ("diffusion", another_formula), ("rnn", a_copy_that_computes),
+])  # fmt: skip
+def test_a_leaf_that_computes_something_else_is_found(name: str, fault: Callable[[Emitted], None]) -> None:
+    emitted, claim = scheduled(SCHEDULABLE[name])
+    fault(emitted)
+    with pytest.raises(IllegalScheduleError, match=r"a leaf of sdg\..* at \(.*\) computes something else"):
         check_schedule(emitted.program, claim)
 
 

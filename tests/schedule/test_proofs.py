@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 import tempo_ir as tp
+from tempo_ir.lowering import bounds
 from tempo_ir.lowering.formation import loop_form_kernels
 from tempo_ir.lowering.proofs import proving, timed_proofs
 from tempo_ir.lowering.schedule import driver as scheduling
+from tempo_ir.lowering.schedule import legality
+from tempo_ir.lowering.storage import check
 from tempo_ir.lowering.storage import driver as storage
-from tests.schedule.schedule_programs import RNN
+from tests.schedule.schedule_programs import RNN, layers
 from tests.schedule.schedule_support import parse
 
 PROOFS = [(scheduling, "check_schedule"), (loop_form_kernels, "check_kernels"), (storage, "check_storage")]
@@ -28,6 +33,35 @@ def test_each_compile_proves_unless_told_not_to(module: object, name: str, monke
     with pytest.raises(WrongProgramError):
         tp.compile(parse(RNN))
     tp.compile(parse(RNN), check=False)
+
+
+def questions(text: str, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each question that isl is asked in the proofs of a compile is asked."""
+    asked: Counter[str] = Counter()
+
+    def counted(owner: type, name: str) -> None:
+        original = getattr(owner, name)
+
+        def ask(*arguments: object, **options: object) -> object:
+            asked[f"{owner.__module__}.{name}"] += 1
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, ask)
+
+    with monkeypatch.context() as monkeypatch:
+        for name in ("_not_once", "_late"):
+            counted(legality._Checker, name)  # pyright: ignore[reportPrivateUsage]
+        counted(check._Checker, "_fault")  # pyright: ignore[reportPrivateUsage]
+        counted(bounds._Checker, "_example")  # pyright: ignore[reportPrivateUsage]
+        tp.compile(parse(text))
+    return asked
+
+
+def test_equal_layers_ask_no_more_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = questions(layers(3), monkeypatch), questions(layers(9), monkeypatch)
+    assert few == many
+    assert len(few) == 4
+    assert all(few.values())
 
 
 def test_proofs_are_measured_by_themselves() -> None:

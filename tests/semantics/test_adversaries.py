@@ -173,9 +173,13 @@ def test_every_element_type_through_a_recurrence_and_a_window(name: str) -> None
         tp.output("count", (x[0 : t + 1] > 0).sum(0))
         tp.output("any", tp.any(x[t:T] > 0, 0))
         tp.output("where", tp.where(x > 0, x, h))
+        tp.output("steps", x[1:T:3])
+        tp.output("modular", x[tp.minimum(t % 2, T - 1)])
+        around = x[tp.maximum(0, t - 1) : tp.minimum(t + 2, T)]
+        tp.output("around", tp.any(around, 0) if name == "bool" else tp.max(around, 0))
 
     run = Everywhere(program)
-    for T in (0, 1, 2, 9):
+    for T in SIZES:
         x = (normal(T, 3) * 3).astype(DTYPES[name]) if name != "bool" else normal(T, 3) > 0.8
         wide = x.astype(np.float64)
         count = np.array([(wide[: t + 1] > 0).sum(0) for t in range(T)], np.int64).reshape(T, 3)
@@ -183,6 +187,11 @@ def test_every_element_type_through_a_recurrence_and_a_window(name: str) -> None
         np.testing.assert_array_equal(out["h"].astype(np.float64), np.maximum.accumulate(wide, 0))
         np.testing.assert_array_equal(out["back"].astype(np.float64), wide[::-1])
         np.testing.assert_array_equal(out["count"], count)
+        np.testing.assert_array_equal(out["steps"].astype(np.float64), wide[1::3])
+        np.testing.assert_array_equal(out["modular"].astype(np.float64), wide[np.minimum(np.arange(T) % 2, T - 1)])
+        around = [wide[max(0, t - 1) : t + 2].max(0) for t in range(T)]
+        np.testing.assert_array_equal(out["around"].astype(np.float64), np.reshape(around, (T, 3)))
+        assert out["steps"].dtype == out["around"].dtype == x.dtype
         assert out["h"].dtype == out["back"].dtype == out["where"].dtype == x.dtype
 
 

@@ -66,6 +66,8 @@ POINTS = {
     "min(t+3,T-1)": (lambda t, T: tp.minimum(t + 3, T - 1), lambda t, T: min(t + 3, T - 1)),
     "max(t-2,0)": (lambda t, T: tp.maximum(t - 2, 0), lambda t, T: max(t - 2, 0)),
     "(T-1-t)//3": (lambda t, T: (T - 1 - t) // 3, lambda t, T: (T - 1 - t) // 3),
+    "(t-1)%4": (lambda t, T: tp.minimum((t - 1) % 4, T - 1), lambda t, T: np.minimum((t - 1) % 4, T - 1)),
+    "(t-5)//3": (lambda t, T: tp.maximum((t - 5) // 3 + 1, 0), lambda t, T: np.maximum((t - 5) // 3 + 1, 0)),
     "t-t%4": (lambda t, T: t - t % 4, lambda t, T: t - t % 4),
 }
 

@@ -44,6 +44,15 @@ sdg.program @range dims(t: T) {
 
 // -----
 
+sdg.program @row dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<?xi1, #sdg.size<T>>
+  // expected-error@+1 {{reads %x[t], and the end of dim t is computed from it}}
+  %all = sdg.max %x[t] axes [0] in (t) : (tensor<?xi1, #sdg.size<T>>) -> tensor<i1>
+  sdg.until %all[t] in (t) : tensor<i1>
+}
+
+// -----
+
 sdg.program @data dims(t: T) {
   // expected-error@+1 {{needs T, and the end of dim t is computed from it}}
   %left = sdg.index T - t in (t) : tensor<i64>

@@ -37,6 +37,7 @@ from tempo_ir.dialects.sdg.base import (
     space_of,
 )
 from tempo_ir.dialects.sdg.contraction import ContractOp, parse_spec
+from tempo_ir.dialects.sdg.custom import CotangentOp, CustomGradientOp
 from tempo_ir.dialects.sdg.elementwise import (
     AbsOp,
     AddOp,
@@ -141,6 +142,8 @@ Sdg = Dialect(
         HostOp,
         GradOp,
         StopGradientOp,
+        CotangentOp,
+        CustomGradientOp,
         NegOp,
         AbsOp,
         SignOp,
@@ -227,8 +230,10 @@ __all__ = [
     "ConstantOp",
     "ContractOp",
     "CosOp",
+    "CotangentOp",
     "CumprodOp",
     "CumsumOp",
+    "CustomGradientOp",
     "DivOp",
     "DomainAttr",
     "EntryAttr",

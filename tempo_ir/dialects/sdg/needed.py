@@ -14,7 +14,7 @@ from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import IndexExpressionError
 
 
-def narrow(program: ProgramOp) -> None:
+def narrow(program: ProgramOp, *, calls_stay: bool = False) -> None:
     """Give every op the domain of its needed points, in place, and erase what nobody needs.
 
     ```mlir
@@ -24,9 +24,10 @@ def narrow(program: ProgramOp) -> None:
 
     Inputs, parameters and outputs keep their domains: the caller sees them. A pure op keeps more points where that
     makes its domain simpler and every read stays inside. Cases of a merge that are left without points go away. Raises
-    OpError for a host call whose points have no exact domain, since it must run at these and no others.
+    OpError for a host call whose points have no exact domain, since it must run at these and no others. With
+    `calls_stay` host calls keep their domains too: a pass may not change how often they run.
     """
-    analysis = Analysis(program)
+    analysis = Analysis(program, calls_stay=calls_stay)
     narrowable = [op for op in analysis.ops if not isinstance(op, SourceOp | OutputOp | UntilOp)]
     domains = {op: domain for op in narrowable if (domain := analysis.domain(op)) is not None}
     relax(analysis, domains)

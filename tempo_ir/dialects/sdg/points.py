@@ -52,10 +52,11 @@ class Read:
 
 
 class Analysis:
-    """The needed points of the ops of one program, readers first."""
+    """The needed points of the ops of one program, readers first; all points of host calls, if `calls_stay`."""
 
-    def __init__(self, program: ProgramOp):
+    def __init__(self, program: ProgramOp, *, calls_stay: bool = False):
         self.space = program.space
+        self.calls_stay = calls_stay
         self.ops = program_ops(program)
         self.reads = reads_of(self.ops)
         self.needed: dict[SdgOp, Needed] = {}
@@ -75,8 +76,7 @@ class Analysis:
     def _visit(self, component: Sequence[SdgOp]) -> None:
         """Find the points of a component all of whose readers outside have theirs; more if that is much work."""
         try:
-            with limited():
-                self._visit_exactly(component)
+            self._visit_exactly(component)
         except TooLarge:
             (op, *others) = component
             whole = {other: Needed(self._full(other), exact=False) for other in component}
@@ -141,7 +141,8 @@ class Analysis:
                     continue
                 steps[op] += 1
                 if steps[op] > STEPS_BEFORE_WIDENING:
-                    points, widened = self._intern(without_moving(known.points, points, self._full(op))), True
+                    with limited():
+                        points, widened = self._intern(without_moving(known.points, points, self._full(op))), True
             self.needed[op] = Needed(points)
             for producer in producers(op):
                 if (position := inside.get(producer)) is not None and position not in queued:
@@ -164,11 +165,13 @@ class Analysis:
         return False
 
     def _is_known(self, op: SdgOp, points: isl.Set | None) -> bool:
-        return points is not None and points.is_equal(self.needed[op].points)
+        with limited():
+            return points is not None and points.is_equal(self.needed[op].points)
 
     def _contribution(self, op: SdgOp) -> isl.Set | None:
         """The points of `op` that its readers need, as far as theirs are known; None for no points."""
-        total = self._full(op) if is_root(op) else None
+        stays = self.calls_stay and isinstance(op, HostOp)
+        total = self._full(op) if stays or is_root(op) else None
         if total is not None:
             self._given[(id(total), op.domain.dims)] = op.domain
         for read in self.reads.get(op, ()):
@@ -199,8 +202,10 @@ class Analysis:
             relation = isl.access_map(self.space, consumer, read.index, producer.domain)
         except IndexExpressionError as error:
             raise OpError(f"operand #{read.number}: {error}", read.reader) from None
-        image = relation.intersect_domain(points).range().intersect(self._full(producer))
-        return None if image.is_empty() else self._intern(image)
+        whole = self._full(producer)
+        with limited():
+            image = relation.intersect_domain(points).range().intersect(whole)
+            return None if image.is_empty() else self._intern(image)
 
     def _full(self, op: SdgOp) -> isl.Set:
         domain = op.domain
@@ -221,13 +226,14 @@ class Analysis:
             return first
         key = (id(first), id(second))
         if key not in self._unions:
-            if second.is_subset(first):
-                self._unions[key] = first
-            elif first.is_subset(second):
-                self._unions[key] = second
-            else:
-                self._unions[key] = self._intern(first.union(second))
+            with limited():
+                self._unions[key] = self._joined(first, second)
         return self._unions[key]
+
+    def _joined(self, first: isl.Set, second: isl.Set) -> isl.Set:
+        if second.is_subset(first):
+            return first
+        return second if first.is_subset(second) else self._intern(first.union(second))
 
     def domain(self, op: SdgOp) -> Domain | None:
         """The domain of exactly the needed points of `op`, or its own where there is none; None if nothing needs it.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tempo_ir.dialects.sdg.attributes import TokenType
-from tempo_ir.dialects.sdg.base import OpError, SdgOp
+from tempo_ir.dialects.sdg.base import Access, OpError, SdgOp
 from tempo_ir.dialects.sdg.locations import op_text
 from tempo_ir.dialects.sdg.reads import program_ops, read_domain
 from tempo_ir.dialects.sdg.sources import SourceOp
@@ -93,7 +93,15 @@ def needed_for(until: UntilOp) -> dict[SdgOp, None]:
 
 def names_bound(op: SdgOp, bound: str) -> bool:
     """Whether what an op reads or computes names a bound; what it is over is another question."""
-    return bound in property_symbols(op) or any(bound in free_symbols(access.index) for access in op.accesses)
+    return bound in property_symbols(op) or any(names(access, bound) for access in op.accesses)
+
+
+def names(access: Access, bound: str) -> bool:
+    """Whether a read names a bound: in its index, or in an extent of what is read."""
+    type_ = access.type
+    extents = () if isinstance(type_, TokenType) else shape_of(type_)
+    named = any(not isinstance(extent, int) and bound in free_symbols(extent) for extent in extents)
+    return named or bound in free_symbols(access.index)
 
 
 @lru_cache(maxsize=4096)
@@ -162,7 +170,7 @@ def check_known(op: SdgOp, until: UntilOp, bound: str) -> None:
     """What the end is computed from does not name it. Raises OpError."""
     if not names_bound(op, bound):
         return
-    early = next((f"reads {access}" for access in op.accesses if bound in free_symbols(access.index)), f"needs {bound}")
+    early = next((f"reads {access}" for access in op.accesses if names(access, bound)), f"needs {bound}")
     raise OpError(
         f"{early}, and the end of dim {until.dim} is computed from it ({op_text(until)}): {bound} is known only after "
         f"the last step; let the condition read steps up to {until.dim}",

@@ -147,6 +147,7 @@ class _Growth:
             for op in dict.fromkeys(ops)
             if isinstance(op, ComputeOp) and op in self.graph.number and op not in self.members and len(op.outs) == 1
             if cost_of(op) is not Cost.ALONE and (not depends_on_point(op) or op.point == self.leaf.point)
+            if len(self.graph.members[self.graph.group(op)]) == 1  # in no other fold's kernel
         ]
         return sorted(leaves, key=lambda op: self.graph.number[op])
 

@@ -24,8 +24,8 @@ After:
     }
 
 The loop counts up from 0 by ones. Its leaves are merges (`%total`: one value at 0, that of the iteration before
-otherwise) and leaves that run in all iterations but the last, in which only merges have a value; nothing outside of
-the loop reads anything else. What an iteration reads of a buffer moves steadily, without gaps.
+otherwise) and leaves that run in all iterations before the one whose merges are read after the loop; nothing outside
+of the loop reads anything else. What an iteration reads of a buffer moves steadily, without gaps.
 """
 
 from __future__ import annotations
@@ -92,13 +92,10 @@ class _Loop:
 
     op: ForOp
     program: ProgramOp
+    count: Expr
+    """The number of iterations of the steps, which is where the last values are read."""
     merges: dict[SSAValue, _Merge] = field(default_factory=dict[SSAValue, _Merge])
     steps: list[ComputeOp] = field(default_factory=list[ComputeOp])
-
-    @property
-    def count(self) -> Expr:
-        """The number of iterations of the steps."""
-        return simplify(self.op.upper - 1)
 
     def domain(self, *ranges: tuple[str, Expr, Expr]) -> Domain:
         """The iterations of the loops round this one, and of others."""
@@ -120,13 +117,29 @@ def fold_of(op: ForOp, program: ProgramOp) -> ComputeOp | None:
     """The leaf that does what a loop does; None where it is no fold."""
     if op.down or op.step != 1 or op.until is not None or op.lower != Const(0):
         return None
-    loop = _Loop(op, program)
     try:
         leaves = list(_leaves(op.body.block, ()))
+        loop = _Loop(op, program, _last(op, leaves))
         _sort(loop, leaves)
         return _built(loop)
     except _NoFold:
         return None
+
+
+def _last(op: ForOp, leaves: Sequence[tuple[ComputeOp, tuple[Cond, ...]]]) -> Expr:
+    """The iteration whose values are read after the loop."""
+    inside = {leaf for leaf, _ in leaves}
+    for write in dict.fromkeys(write for leaf, _ in leaves for write in leaf.writes):
+        places = [number for number, entry in enumerate(write.index) if entry == Sym(op.iterator)]
+        for use in write.buffer.uses:
+            user = use.operation
+            if user in inside or not isinstance(user, BodyOperation) or len(places) != 1:
+                continue
+            for access in user.reads:
+                entry = access.index[places[0]] if access.buffer is write.buffer else None
+                if entry is not None and not isinstance(entry, Slice):
+                    return entry
+    raise _NoFold("nothing is read after the loop")
 
 
 def _leaves(block: Block, conds: tuple[Cond, ...]) -> Iterator[tuple[ComputeOp, tuple[Cond, ...]]]:
@@ -155,6 +168,8 @@ def _sort(loop: _Loop, leaves: Sequence[tuple[ComputeOp, tuple[Cond, ...]]]) -> 
     at_start = Compare("=", Sym(name), Const(0))
     later = {negate(at_start), Compare(">", Sym(name), Const(0)), Compare(">=", Sym(name), Const(1))}
     runs = (name, Const(0), loop.count)
+    if not loop.holds(conj(Compare(">=", loop.count, Const(0)), Compare("<", loop.count, loop.op.upper))):
+        raise _NoFold("what is read after the loop is of no iteration")
     for buffer, written in by_buffer.items():
         if len(written) == 1:
             ((leaf, conds),) = written

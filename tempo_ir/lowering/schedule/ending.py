@@ -15,7 +15,7 @@ from tempo_ir.index.expr import conj
 from tempo_ir.lowering.schedule.graph import Dependence, Ending, Graph
 
 
-def ending_of(graph: Graph, dim: str, bound: str, late: Collection[int]) -> Ending:
+def ending_of(graph: Graph, dim: str, bound: str, late: Collection[int], marks: tuple[int, int]) -> Ending:
     """The loop over a dim that data ends, with all statements that can be in it; `late` name the bound."""
     found: dict[int, Arrival] = {}
     for statement in graph.statements:
@@ -32,6 +32,7 @@ def ending_of(graph: Graph, dim: str, bound: str, late: Collection[int]) -> Endi
         frozenset(number for number, comes in found.items() if comes == BEFORE),
         {number: comes.shift for number, comes in inside.items()},
         frozenset(number for number, comes in inside.items() if not comes.moves),
+        marks,
     )
 
 

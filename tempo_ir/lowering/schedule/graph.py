@@ -75,7 +75,8 @@ class Ending:
     The loop over a dim that data ends, and gives its bound.
 
     `before` holds the statements that run before it, `shifts` for each in it the iteration of its point 0, or, of those
-    that are `still`, of all its points. All others need the bound, or may as well wait for it.
+    that are `still`, of all its points. All others need the bound, or may as well wait for it. Two statements without
+    work, the `marks`, begin and end each iteration.
     """
 
     dim: str
@@ -83,6 +84,7 @@ class Ending:
     before: frozenset[int]
     shifts: Mapping[int, int]
     still: frozenset[int]
+    marks: tuple[int, int]
 
 
 @dataclass(frozen=True)

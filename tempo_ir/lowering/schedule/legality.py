@@ -5,7 +5,8 @@ Proof that a loop program computes an sdg program: on every compile, with no cod
 It is given the two programs and the claim which op each leaf computes, and reads iteration domains and order back from
 the loop ops. It proves, for all sizes that the program admits:
 
-- each leaf reads and writes what its op does at the point that it states, of a merge the first case that holds there;
+- each leaf is its op at the point that it states (`bodies`): it reads and writes the rows of the op, of a merge of the
+  first case that holds there;
 - each point of each op's domain runs exactly once;
 - each point that an op reads has run before;
 - a loop that data ends does so where the program says, and nothing before its end names the bound that it gives: that
@@ -24,17 +25,14 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.loop import AccessOperation, ForOp, call_start
+from tempo_ir.dialects.loop import AccessOperation, BodyOperation, ForOp
 from tempo_ir.dialects.loop import HostOp as LoopHostOp
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.loop.ending import verify_ending
 from tempo_ir.dialects.sdg import (
     Access,
-    ArangeOp,
-    ConstantOp,
     HostOp,
     HostStateOp,
-    IndexOp,
     InputOp,
     MergeOp,
     OutputOp,
@@ -55,10 +53,10 @@ from tempo_ir.index.isl import (
     domain_set,
     params_set,
 )
+from tempo_ir.lowering.schedule.bodies import FORMULAS, is_body_of, is_copy, is_formula_at
 from tempo_ir.lowering.schedule.occurrences import Frame, Occurrence, Timeline, common_loops, named, occurrences
 
 SOURCES = (InputOp, ParameterOp, HostStateOp)
-FORMULAS = (ConstantOp, IndexOp, ArangeOp)
 
 
 class IllegalScheduleError(PassFailedException):
@@ -241,6 +239,8 @@ class _Checker:
             expected = {self._row(access, bindings) for access in op.accesses if not _is_formula(access, op)}
             if set(reads) != expected:
                 raise IllegalScheduleError(f"a leaf of {op_text(op)} reads other rows", op)
+            if not isinstance(leaf, BodyOperation) or not is_body_of(leaf, op, self.claim.memory):
+                raise IllegalScheduleError(f"a leaf of {op_text(op)} at {leaf.point_attr} computes something else", op)
             return
         self._check_case(instance, leaf, op, bindings, set(reads))
 
@@ -271,6 +271,8 @@ class _Checker:
         reads: set[object],
     ) -> None:
         """The case that the leaf copies is the first that holds wherever the leaf runs."""
+        if not isinstance(leaf, BodyOperation) or not is_copy(leaf):
+            raise IllegalScheduleError(f"a leaf of {op_text(op)} at {leaf.point_attr} computes something else", op)
         chosen: list[Cond] = []
         for access, cond in _first_cases(op):
             if _is_formula(access, op):
@@ -366,19 +368,6 @@ def _first_cases(op: MergeOp) -> Iterator[tuple[Access, Cond]]:
 
 def _same_formula(access: Access, leaf: AccessOperation, bindings: Mapping[str, Expr]) -> bool:
     """Whether a leaf that copies a formula has the formula of the case in its body."""
-    formula = access.value.owner
+    formula, found = access.value.owner, leaf.regions[0].block.first_op
     assert isinstance(formula, SdgOp)
-    entries = zip(formula.domain.dims, substitute(access.index, bindings), strict=True)
-    relative = {name: Sym(name) - Sym(call_start(name)) for name in formula.space.names}
-    # dims count on from where a call starts; in a body what is named like a dim does so by itself
-    points = {dim: entry for dim, entry in entries if not isinstance(entry, Slice)}
-    here = {dim: substitute(entry, relative) + Sym(call_start(dim)) for dim, entry in points.items()}
-    match formula, leaf.regions[0].block.first_op:
-        case ConstantOp(), ConstantOp() as body:
-            return body.value == formula.value
-        case IndexOp(), IndexOp() as body:
-            return body.expression == substitute(formula.expression, here)
-        case ArangeOp(), ArangeOp() as body:
-            return body.range == substitute(formula.range, here)
-        case _:
-            return False
+    return found is not None and is_formula_at(found, formula, substitute(access.index, bindings))

@@ -65,8 +65,11 @@ class _Scheduler:
     last_resort: LastResort | None
 
     def around(self, ending: Ending, statements: Sequence[int], edges: Sequence[Edge]) -> list[Node]:
-        """The order of all statements round a loop that data ends: what it needs, the loop, and what is left."""
-        inside = [number for number in statements if number in ending.shifts]
+        """The order of all statements round a loop that data ends: what it needs, the loop, and what is left.
+
+        The marks keep isl from taking statements of its first or last iterations out of the loop.
+        """
+        inside = [number for number in statements if number in ending.shifts and number not in ending.marks]
         before = [number for number in statements if number in ending.before]
         after = [number for number in statements if number not in ending.shifts and number not in ending.before]
 
@@ -75,7 +78,8 @@ class _Scheduler:
             return [edge for edge in edges if edge.consumer in members and edge.producer in members]
 
         left = [rest for edge in among(inside) if (rest := self.left_by(ending, edge)) is not None]
-        body = self.arrange(inside, left, frozenset({ending.dim}))
+        begin, end = map(Leaf, ending.marks)
+        body = [begin, *self.arrange(inside, left, frozenset({ending.dim})), end]
         loop = Loop(ending.dim, 1, ending.shifts, body, ending.still, ending.bound)
         nothing = frozenset[str]()
         return [*self.arrange(before, among(before), nothing), loop, *self.arrange(after, among(after), nothing)]

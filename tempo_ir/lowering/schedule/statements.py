@@ -5,7 +5,7 @@ No statement: inputs and parameters (their memory is there from the start), host
 ranges, which each reader computes in its own leaf, unless one reads them through a slice or hands them to a host call.
 An output of a value at its own points is no statement either: the value is computed into the output's memory. A merge
 of tokens is a statement without work: it stands for the order of host calls; so is what ends a dim by data, which the
-loop over that dim reads.
+loop over that dim reads: there are two statements of it, for the begin and the end of an iteration.
 """
 
 from __future__ import annotations
@@ -112,6 +112,7 @@ class Statements:
                 raise ScheduleError(f"{op_text(op)} is not expanded: run sdg-autodiff before sdg-schedule", op)
         in_place = _in_place(ops)
         works = [Work(op) for op in ops if _works(op, in_place)]
+        works += [work for work in works if isinstance(work.op, UntilOp)]
         return Statements(program, _graph(program, works), works, in_place)
 
     @property
@@ -265,7 +266,8 @@ def _graph(program: ProgramOp, works: Sequence[Work]) -> Graph:
         return graph
     bound = bound_of(until, program.space)
     late = {number for number, work in enumerate(works) if _names_bound(work.op, bound)}
-    return replace(graph, ending=ending_of(graph, until.dim, bound, late))
+    first, last = (number for number, work in enumerate(works) if work.op is until)
+    return replace(graph, ending=ending_of(graph, until.dim, bound, late, (first, last)))
 
 
 def _names_bound(op: SdgOp, bound: str) -> bool:

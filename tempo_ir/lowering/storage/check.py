@@ -445,9 +445,16 @@ class _Times:
         self.ranks = self.content.ranks()
         self.length = max(2 * len(touch.instance.time) for touch in self.content.touches)
         self.cells = [f"c{number}'" for number in range(self.content.rank)]
+        self.admitted = params_set(self.space)
+        self.known: dict[int, Map] = {}  # by the identity of touches, which the content keeps
 
     def of(self, touch: Touch) -> Map:
         """From each cell to the times at which it is touched."""
+        if id(touch) not in self.known:
+            self.known[id(touch)] = self._of(touch)
+        return self.known[id(touch)]
+
+    def _of(self, touch: Touch) -> Map:
         instance = touch.instance
         writer = Writer(instance.iterators, self.space.params)
         time: list = []
@@ -462,7 +469,7 @@ class _Times:
         if instance.iterators:
             held = f"exists ({', '.join(map(encode, instance.iterators))} : {held})"
         relation = read_map(writer.declared(f"{tuple_text('', self.cells)} -> {tuple_text('', outputs)} : {held}"))
-        return relation.intersect_params(params_set(self.space))
+        return relation.intersect_params(self.admitted)
 
     def _inside(self, writer: Writer, cells: Index) -> Iterator[str]:
         for entry, cell in zip(cells, self.cells, strict=True):
@@ -479,7 +486,7 @@ class _Times:
         time = ", ".join([str(len(self.ranks)), *["0"] * (self.length - 1)])
         held = " and ".join([*self._inside(writer, cells), writer.natural()])
         relation = read_map(writer.declared(f"{tuple_text('', self.cells)} -> [{time}] : {held}"))
-        return relation.intersect_params(params_set(self.space))
+        return relation.intersect_params(self.admitted)
 
     def union(self, touches: Sequence[Touch]) -> Map:
         """The relations of several touches as one."""

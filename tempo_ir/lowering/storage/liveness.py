@@ -137,8 +137,8 @@ class Liveness:
         """
         The cells that are read no more after a use, in pieces: a guard over the iterators, and an index.
 
-        What is only known to be read no more because a loop ends there is left out; of cells that are no such pieces, or
-        only after much work, none is found. Raises NotAffine.
+        What is only known to be read no more because a loop ends there is left out. Where the cells are no such pieces,
+        or only after much work, none is found. Raises NotAffine.
         """
         key = ("last", number, question.key)
         return self._asked(key, lambda: self._exact_last_reads(question, number))

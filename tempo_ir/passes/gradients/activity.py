@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue, Use
 
 from tempo_ir.dialects.sdg import (
     AccessOp,
+    CustomGradientOp,
     GradOp,
     HostOp,
     MergeOp,
@@ -134,7 +135,12 @@ def carries_gradient(value: SSAValue) -> bool:
 
 
 def is_smooth(op: Operation, operand: SSAValue) -> bool:
-    """Whether the results of `op` may change smoothly with an operand; a host call is taken to."""
+    """Whether the results of `op` may change smoothly with an operand; a host call is taken to.
+
+    What has a custom gradient does so with what that gradient is by.
+    """
+    if isinstance(op, CustomGradientOp):
+        return carries_gradient(operand) and any(op.operands[number] == operand for number, _ in op.pairs)
     return isinstance(op, SdgOp) and not isinstance(op, StopGradientOp) and carries_gradient(operand)
 
 

@@ -9,13 +9,24 @@ from types import MappingProxyType
 
 from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.sdg import Access, AccessOp, HostOp, InputOp, MergeOp, SdgOp, SelectOp, domain_of
+from tempo_ir.dialects.sdg import (
+    Access,
+    AccessOp,
+    CustomGradientOp,
+    HostOp,
+    InputOp,
+    MergeOp,
+    SdgOp,
+    SelectOp,
+    domain_of,
+)
 from tempo_ir.dialects.types import as_tensor, element
 from tempo_ir.index import TRUE, Cond, Domain, Space, Sym, compose, conj, negate
 from tempo_ir.passes.building import GraphBuilder
 from tempo_ir.passes.gradients import rules_elementwise, rules_reduction, rules_shape
 from tempo_ir.passes.gradients.activity import Problem, carries_gradient
 from tempo_ir.passes.gradients.adjoints import Adjoint, combined, completed
+from tempo_ir.passes.gradients.custom import custom_gradients
 from tempo_ir.passes.gradients.host_calls import HostGradient
 from tempo_ir.passes.gradients.inverse_reads import Contribution, contributions
 from tempo_ir.passes.gradients.step import Rule, Sent, Step
@@ -139,6 +150,9 @@ class Expansion:
         if isinstance(op, MergeOp):
             self._merge(op, adjoint, build, wanted)
             return
+        if isinstance(op, CustomGradientOp):
+            self._custom(op, adjoint)
+            return
         rule = RULES.get(type(op))
         if rule is None:
             refuse(op, f"{op.name} has no derivative, and the loss depends on it: put stop_gradient round its operand")
@@ -174,6 +188,14 @@ class Expansion:
         gradients = HostGradient(op, build, self.space, steps).call(cotangents)
         for number in sorted(wanted):
             self._receive(op, build, Sent(number, gradients[number]))
+
+    def _custom(self, op: CustomGradientOp, adjoint: Adjoint) -> None:
+        """A value that says its own gradient."""
+        build = self.build.at(op.domain, op.location)
+        domain = domain_of(op.operands[1])
+        gradient = completed(build, self.space, adjoint, op.result.type, domain)
+        for number, sent in custom_gradients(op, build, gradient).items():
+            self._receive(op, build, Sent(number, sent), adjoint)
 
     def _receive(self, op: AccessOp, build: GraphBuilder, sent: Sent, adjoint: Adjoint | None = None) -> None:
         if sent.operand not in range(len(op.operands)) or op.operands[sent.operand] not in self.problem.active:

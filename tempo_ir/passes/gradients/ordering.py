@@ -140,7 +140,7 @@ def _together(loss: SSAValue, held: Mapping[SSAValue, frozenset[Operation]]) -> 
 
 
 def _report(loss: SSAValue, gradient: GradOp, held: frozenset[Operation]) -> None:
-    others = dict.fromkeys(value_text(op.loss) for op in held if isinstance(op, GradOp))
+    others = sorted({value_text(op.loss) for op in held if isinstance(op, GradOp)})
     if others:
         remark(
             gradient,

@@ -61,11 +61,28 @@ class Part:
 
 
 ELEMENTWISE = (UnaryOp, BinaryOp, SelectOp, CastOp, StopGradientOp)
-_ALONG = (SoftmaxOp, ScanOp, ReverseOp)
+_WITH_RULES = (
+    *ELEMENTWISE,
+    ArangeOp,
+    ArgReduceOp,
+    BroadcastOp,
+    ConcatOp,
+    ConstantOp,
+    ContractOp,
+    ReduceOp,
+    ReshapeOp,
+    ReverseOp,
+    ScanOp,
+    SliceOp,
+    SoftmaxOp,
+    TransposeOp,
+)
 
 
 def axes_through(op: SdgOp, axis: int) -> Axes | None:
     """Where an axis of the result comes from; None where the op is not computed part by part along it."""
+    if not isinstance(op, _WITH_RULES):
+        return None
     shape = shape_of(op.results[0].type)
     operands = [shape_of(access.type) for access in op.accesses]
     match op:
@@ -89,10 +106,10 @@ def axes_through(op: SdgOp, axis: int) -> Axes | None:
             return tuple(axis for _ in operands) if axis != op.axis else None
         case SliceOp():
             return _sliced(op.take, operands[0], axis)
-        case _ if isinstance(op, _ALONG):
+        case SoftmaxOp() | ScanOp() | ReverseOp():
             return (axis,) if axis != op.axis else None
         case _:
-            return _aligned(shape, operands, axis) if isinstance(op, ELEMENTWISE) else None
+            return _aligned(shape, operands, axis)
 
 
 def lettered(inputs: Sequence[str], letter: str) -> Axes | None:

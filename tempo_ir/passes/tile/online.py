@@ -29,6 +29,7 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.passes.building import GraphBuilder
+from tempo_ir.passes.tile.axes import Axes
 from tempo_ir.passes.tile.pieces import PartBuilder, Place
 from tempo_ir.passes.tile.running import Running, wide
 from tempo_ir.passes.utilities import current
@@ -39,11 +40,12 @@ class Weighted(Running):
     """`contract "hgn,nhd->hgd" softmax(x), v`, where n is summed; what is done to the weights on the way is linear."""
 
     op: ContractOp
-    axes: tuple[int | None, ...]
+    axes: Axes
     number: int
     """The operand that the weights are."""
     softmax: SoftmaxOp
     names = ("greatest", "total", "running")
+    largest = 64  # the scores of a tile are held in one block, of a partial one too
 
     @property
     def places(self) -> Sequence[Place]:
@@ -103,23 +105,19 @@ def _finite(build: GraphBuilder, greatest: Access) -> Access:
     return build.select(nothing, build.number_like(0, greatest), greatest)
 
 
-def weighted_sum(op: ContractOp, axes: tuple[int | None, ...], letter: str) -> Weighted | str | None:
-    """The sum as one weighted by a softmax along a letter; None if it is none, the reason if it cannot be done so."""
+def weighted_sum(op: ContractOp, axes: Axes, letter: str) -> Weighted | None:
+    """The sum as one weighted by a softmax along a letter; None if it is none, or the weights of several rows are
+    summed, of which each has another greatest score."""
     inputs, output = op.letters
     found: list[Weighted] = []
     for number, axis in enumerate(axes):
         softmax = None if axis is None else softmax_of(op.accesses[number])
         if softmax is not None and softmax.axis == axis:
             found.append(Weighted(op, axes, number, softmax))
-    if not found:
+    if len(found) != 1:
         return None
-    if len(found) > 1:
-        return "two operands are weights"
-    (weighted,) = found
-    rows = inputs[weighted.number].replace(letter, "")
-    if len(set(rows)) != len(rows) or not set(rows) <= set(output):
-        return "the weights of several rows are summed"
-    return weighted
+    rows = inputs[found[0].number].replace(letter, "")
+    return found[0] if len(set(rows)) == len(rows) and set(rows) <= set(output) else None
 
 
 def softmax_of(access: Access) -> SoftmaxOp | None:

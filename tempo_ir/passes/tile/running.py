@@ -61,7 +61,7 @@ from tempo_ir.index import (
     substitute,
 )
 from tempo_ir.passes.building import GraphBuilder
-from tempo_ir.passes.tile.axes import Part
+from tempo_ir.passes.tile.axes import Axes, Part
 from tempo_ir.passes.tile.pieces import PartBuilder, Place, ends
 
 
@@ -75,6 +75,9 @@ class Running(ABC):
 
     names: tuple[str, ...]
     """What is carried."""
+
+    largest: int = 256
+    """Elements of a tile at most, where its length is not given."""
 
     @property
     @abstractmethod
@@ -173,7 +176,7 @@ class Contraction(Running):
     """Sums of products."""
 
     op: ContractOp
-    axes: tuple[int | None, ...]
+    axes: Axes
     names = ("running",)
 
     @property
