@@ -34,7 +34,7 @@ from typing import TypeAlias, TypedDict
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import (
@@ -44,6 +44,7 @@ from tempo_ir.dialects.sdg import (
     DivOp,
     MeanOp,
     MergeOp,
+    OutputOp,
     ProgramOp,
     ReduceOp,
     SdgOp,
@@ -55,7 +56,7 @@ from tempo_ir.dialects.sdg import (
 from tempo_ir.dialects.sdg.until import until_of
 from tempo_ir.dialects.types import element, shape_of, tensor
 from tempo_ir.graphs import reachable
-from tempo_ir.index import TRUE, Const, Domain, Index, Slice, Space, Sym, compare, free_symbols, substitute
+from tempo_ir.index import TRUE, Const, Domain, Entry, Index, Slice, Space, Sym, compare, free_symbols, substitute
 from tempo_ir.passes.building import GraphBuilder, normal_form
 from tempo_ir.passes.recurrences.interleaving import Lookahead, looped
 from tempo_ir.passes.recurrences.reductions import accumulator, combining, identity
@@ -123,7 +124,7 @@ class Whole:
 
     def _row(self, access: Access) -> Index:
         dims = domain_of(access.value).dims
-        here = {(self.dim, self.points): Sym(self.dim)}
+        here: dict[tuple[str, Entry], Entry] = {(self.dim, self.points): Sym(self.dim)}
         return tuple(here.get((name, entry), entry) for name, entry in zip(dims, access.index, strict=True))
 
 
@@ -145,7 +146,7 @@ def accumulate(program: ProgramOp, dim: str, steps: int, memory: int) -> int:
         else:
             remark(whole.op, f"not accumulated over {dim}: what it reduces waits for the last step")
     rows, kept = sum(map(value_bytes, kept_rows(program, dim, sums, ahead))), sum(map(result_bytes, sums))
-    if rows <= kept and rows * steps <= memory:
+    if rows < kept and rows * steps <= memory:
         for op in sums:
             remark(op, f"not accumulated over {dim}: its rows are {rows} bytes a step, the sums {kept}")
         return 0
@@ -218,10 +219,14 @@ def kept_rows(program: ProgramOp, dim: str, sums: dict[SdgOp, Whole], ahead: Loo
             producer = access.value.owner
             if not isinstance(producer, SdgOp) or isinstance(producer, SourceOp) or dim not in producer.domain.dims:
                 continue
-            users = [use.operation for use in access.value.uses]
-            if all(user in readers or (isinstance(user, SdgOp) and ahead.steps[user] < inf) for user in users):
+            if all(use.operation in readers or runs_along(use.operation, ahead) for use in access.value.uses):
                 kept[access.value] = None
     return list(kept)
+
+
+def runs_along(user: Operation, ahead: Lookahead) -> bool:
+    """Whether a reader needs no more than a fixed number of rows; an output keeps all."""
+    return isinstance(user, SdgOp) and not isinstance(user, OutputOp) and ahead.steps[user] < inf
 
 
 def value_bytes(value: SSAValue) -> int:
@@ -243,7 +248,7 @@ def result_bytes(op: SdgOp) -> int:
 
 def accumulate_one(whole: Whole) -> None:
     """Make a reduction the last value of a recurrence."""
-    op, dim, space = whole.op, whole.dim, whole.space
+    op, dim = whole.op, whole.dim
     shape = shape_of(op.results[0].type)
     wide = accumulator(type(op), element(op.results[0].type))
     outside = GraphBuilder(op, op.domain, op.location)

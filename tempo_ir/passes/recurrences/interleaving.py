@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from math import inf
 
-from tempo_ir.dialects.sdg import AccessOp, GradOp, MergeOp, SdgOp, domain_of
-from tempo_ir.dialects.sdg.reads import read_domain
+from tempo_ir.dialects.sdg import GradOp, MergeOp, SdgOp, domain_of
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Const, Domain, Expr, Slice, Space, Sym, free_symbols
 from tempo_ir.passes.recurrences.accumulations import accumulation_of, outside_readers
