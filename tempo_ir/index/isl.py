@@ -19,7 +19,6 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from math import inf
 from typing import TypeVar
 
 import islpy
@@ -599,16 +598,6 @@ def ceiling(value: Expr, space: Space, domain: Domain) -> Expr:
     # each piece is one of the values, so that the greatest of them all will do
     fitting = (each for each in _combinations(values) if _compares(each, greatest, greatest.domain(), "le_set"))
     return next(iter(fitting), maximum(*values))
-
-
-def greatest_value(value: Expr, space: Space, domain: Domain) -> float:
-    """The greatest value of an expression over the domain, for all bounds; `inf` where it grows with them, or where
-    none is known."""
-    try:
-        found = _extreme(value, space, domain, "max").max_val()
-    except (Inexact, NotAffine):
-        return inf
-    return found.to_python() if found.is_int() else inf
 
 
 def _extreme_value(value: Expr, space: Space, domain: Domain, which: str) -> Expr:

@@ -123,4 +123,9 @@ def greatest(value: Expr, space: Space, domain: Domain) -> float:
         return value.value
     from tempo_ir.index import isl
 
-    return isl.greatest_value(value, space, domain)
+    try:
+        values = isl.pw_aff(space, domain.dims, value).intersect_domain(isl.domain_set(space, domain))
+    except isl.NotAffine:
+        return inf
+    found = values.max_val()
+    return found.to_python() if found.is_int() else inf
