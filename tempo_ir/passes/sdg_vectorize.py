@@ -19,8 +19,9 @@ draws, inputs and outputs stay as they are, and so does what a gradient names. O
 that are connected, by reads among them, to a contraction that gains by it: where operands that are the same at all
 points (weights, read once then) are larger than the result, whose rows are kept for all points then; or where a range
 of its rows is read. Chains of small ops, products of operands that all vary (T outer products), and products of many
-rows with few weights, whose rows fit a cache, gain nothing from memory for all points. `all=true` takes them too,
-`dims=t` names the dims to try; by default all are, inner ones first.
+rows with few weights, whose rows fit a cache, gain nothing from memory for all points. Nor does what a loop over the
+dim makes and a running sum takes row by row (see sdg-accumulate): its rows would all be kept. `all=true` takes them
+too, `dims=t` names the dims to try; by default all are, inner ones first.
 """
 
 from __future__ import annotations
