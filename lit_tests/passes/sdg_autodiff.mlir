@@ -140,7 +140,7 @@ sdg.program @skew dims(i: I, t: T) {
 // CHECK-NEXT:    %0 = sdg.arange [0:I] : tensor<?xi64, #sdg.size<I>>
 // CHECK-NEXT:    %1 = sdg.reshape %0 : (tensor<?xi64, #sdg.size<I>>) -> tensor<?x1xi64, #sdg.size<I>>
 // CHECK-NEXT:    %2 = sdg.arange [0:T] : tensor<?xi64, #sdg.size<T>>
-// CHECK-NEXT:    %3 = sdg.index t in (t) : tensor<i64>
+// CHECK-NEXT:    %3 = sdg.index t - call.start.t in (t) : tensor<i64>
 // CHECK-NEXT:    %4 = sdg.index T - 1 : tensor<i64>
 // CHECK-NEXT:    %5 = sdg.add %1, %2 : (tensor<?x1xi64, #sdg.size<I>>, tensor<?xi64, #sdg.size<T>>) -> tensor<?x?xi64, #sdg.size<I, T>>
 // CHECK-NEXT:    %6 = sdg.minimum %4, %5 : (tensor<i64>, tensor<?x?xi64, #sdg.size<I, T>>) -> tensor<?x?xi64, #sdg.size<I, T>>

@@ -29,6 +29,23 @@ sdg.program @folded dims(t: T) {
 // CHECK-NEXT:    sdg.output "y" %y[t] in (t) : tensor<4xf32>
 // CHECK-NEXT:  }
 
+// a constant is of its type before anything is made of it, as in a run
+sdg.program @rounded {
+  %tenth = sdg.constant 0.1 : tensor<f32>
+  %square = sdg.mul %tenth, %tenth : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %wide = sdg.cast %tenth : (tensor<f32>) -> tensor<f64>
+  %most = sdg.constant 2147483647 : tensor<i32>
+  %wrapped = sdg.add %most, %most : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  sdg.output "square" %square : tensor<f32>
+  sdg.output "wide" %wide : tensor<f64>
+  sdg.output "wrapped" %wrapped : tensor<i32>
+}
+
+// CHECK-LABEL: sdg.program @rounded {
+// CHECK-NEXT:    %square = sdg.constant 0.010000000707805157 : tensor<f32>
+// CHECK-NEXT:    %wide = sdg.constant 0.10000000149011612 : tensor<f64>
+// CHECK-NEXT:    %wrapped = sdg.constant -2 : tensor<i32>
+
 // -----
 
 // powers of what is counted are computed; counting alone, cast or reshaped, costs no memory

@@ -33,7 +33,7 @@ sdg.program @suffix dims(t: T) {
 // CHECK-NEXT:      %running = sdg.merge {m = 0 : %0[t], m > 0 : %1[t, m - 1]} in (t, m: 0 to (T - t + 3) floordiv 4) : (tensor<f32>, tensor<f32>) -> tensor<f32>
 // CHECK-NEXT:      %2 = sdg.sum %r[T - 4 * m - 4:T - 4 * m] axes [0] in (t, m: 0 to (T - t + 3) floordiv 4 - 1) : (tensor<f32>) -> tensor<f32>
 // CHECK-NEXT:      %1 = sdg.add %running[t, m], %2[t, m] in (t, m: 0 to (T - t + 3) floordiv 4 - 1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-// CHECK-NEXT:      %3 = sdg.index max(0, T - t) in (t) : tensor<i64>
+// CHECK-NEXT:      %3 = sdg.index max(0, T + call.start.t - t) in (t) : tensor<i64>
 // CHECK-NEXT:      %4 = sdg.cast %3[t] in (t) : (tensor<i64>) -> tensor<f32>
 // CHECK-NEXT:      %y = sdg.div %running[t, (T - t + 3) floordiv 4 - 1], %4[t] in (t) : (tensor<f32>, tensor<f32>) -> tensor<f32>
 // CHECK-NEXT:      sdg.output "y" %y[t] in (t) : tensor<f32>
@@ -52,13 +52,13 @@ sdg.program @window dims(t: T) where 1 <= W {
 // CHECK-NEXT:      %a = sdg.input "a" in (t) : tensor<i64>
 // CHECK-NEXT:      %0 = sdg.max %a[max(4 * (max(0, min(W - 1, t)) floordiv 4), 4 * (max(0, min(W - 1, t)) floordiv 4) + t - W + 1):t + 1] axes [0] in (t) : (tensor<i64>) -> tensor<i64>
 // CHECK-NEXT:      %1 = sdg.argmax %a[max(4 * (max(0, min(W - 1, t)) floordiv 4), 4 * (max(0, min(W - 1, t)) floordiv 4) + t - W + 1):t + 1] axis 0 in (t) : (tensor<i64>) -> tensor<i64>
-// CHECK-NEXT:      %2 = sdg.index 4 * (max(0, min(W - 1, t)) floordiv 4) in (t) : tensor<i64>
+// CHECK-NEXT:      %2 = sdg.index 4 * (max(0, min(W - 1, t - call.start.t)) floordiv 4) in (t) : tensor<i64>
 // CHECK-NEXT:      %3 = sdg.add %1[t], %2[t] in (t) : (tensor<i64>, tensor<i64>) -> tensor<i64>
 // CHECK-NEXT:      %extreme = sdg.merge {m = 0 : %0[t], m > 0 : %4[t, m - 1]} in (t, m: 0 to max(0, min(W - 1, t)) floordiv 4 + 1) : (tensor<i64>, tensor<i64>) -> tensor<i64>
 // CHECK-NEXT:      %position = sdg.merge {m = 0 : %3[t], m > 0 : %5[t, m - 1]} in (t, m: 0 to max(0, min(W - 1, t)) floordiv 4 + 1) : (tensor<i64>, tensor<i64>) -> tensor<i64>
 // CHECK-NEXT:      %6 = sdg.max %a[max(4 * m, 4 * m + t - W + 1):max(4 * m + 4, 4 * m + t - W + 5)] axes [0] in (t, m: 0 to max(0, min(W - 1, t)) floordiv 4) : (tensor<i64>) -> tensor<i64>
 // CHECK-NEXT:      %7 = sdg.argmax %a[max(4 * m, 4 * m + t - W + 1):max(4 * m + 4, 4 * m + t - W + 5)] axis 0 in (t, m: 0 to max(0, min(W - 1, t)) floordiv 4) : (tensor<i64>) -> tensor<i64>
-// CHECK-NEXT:      %8 = sdg.index 4 * m in (t, m: 0 to max(0, min(W - 1, t)) floordiv 4) : tensor<i64>
+// CHECK-NEXT:      %8 = sdg.index 4 * m - 4 * call.start.m in (t, m: 0 to max(0, min(W - 1, t)) floordiv 4) : tensor<i64>
 // CHECK-NEXT:      %9 = sdg.add %7[t, m], %8[t, m] in (t, m: 0 to max(0, min(W - 1, t)) floordiv 4) : (tensor<i64>, tensor<i64>) -> tensor<i64>
 // CHECK-NEXT:      %10 = sdg.gt %6[t, m], %extreme[t, m] in (t, m: 0 to max(0, min(W - 1, t)) floordiv 4) : (tensor<i64>, tensor<i64>) -> tensor<i1>
 // CHECK-NEXT:      %11 = sdg.eq %6[t, m], %extreme[t, m] in (t, m: 0 to max(0, min(W - 1, t)) floordiv 4) : (tensor<i64>, tensor<i64>) -> tensor<i1>

@@ -32,7 +32,7 @@ sdg.program @strict dims(t: T) {
 // CHECK-NEXT:    %m = sdg.merge {t = 0 : [[nothing]], t > 0 : [[step]][t]} in (t)
 // CHECK-NEXT:    [[sum:%[0-9]+]] = sdg.add %p[t + 1], %a[t] in (t: 0 to T - 1)
 // CHECK-NEXT:    %p = sdg.merge {t = T - 1 : %a[t], t < T - 1 : [[sum]][t]} in (t)
-// CHECK-NEXT:    [[count:%[0-9]+]] = sdg.index max(0, T - t) in (t)
+// CHECK-NEXT:    [[count:%[0-9]+]] = sdg.index max(0, T + call.start.t - t) in (t)
 // CHECK-NEXT:    [[float:%[0-9]+]] = sdg.cast [[count]][t]
 // CHECK-NEXT:    %p_1 = sdg.div %p[t], [[float]][t] in (t)
 

@@ -4,6 +4,7 @@
 // RUN: not tempo-opt %s --split-input-file -p 'sdg-vectorize{dims=q}' 2>&1 | filecheck %s --check-prefix=DIM
 
 // REMARK: remark: not vectorised along t: it recurs along it
+// REMARK: remark: not vectorised along s: it recurs along it
 // DIM: error: sdg-vectorize: @recurs has no dim `q`; it declares t
 
 sdg.program @recurs dims(t: T) {
@@ -47,3 +48,17 @@ sdg.program @shapes dims(t: T) {
 // CHECK-LABEL: sdg.program @shapes
 // CHECK:         sdg.exp %x[0:t + 1] in (t)
 // CHECK:         sdg.neg %x[T - t - 1] in (t)
+
+// -----
+
+// two steps back is a recurrence too
+sdg.program @two_steps_back dims(s: S) {
+  %x = sdg.input "x" in (s) : tensor<4xf32>
+  %h = sdg.merge {s < 2 : %x[s], s >= 2 : %g[s - 2]} in (s) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %g = sdg.tanh %h[s] in (s) : (tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "g" %g[s] in (s) : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @two_steps_back
+// CHECK:         %h = sdg.merge {s < 2 : %x[s], s >= 2 : %g[s - 2]} in (s)
+// CHECK-NEXT:    %g = sdg.tanh %h[s] in (s)

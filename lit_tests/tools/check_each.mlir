@@ -10,7 +10,7 @@
 // RUN: not tempo-opt %s --load-pass-plugin=%S/Inputs/plugin.py --check-each -p test-forget 2>&1 | filecheck %s --check-prefix=LOST
 // RUN: tempo-opt %S/Inputs/environment.mlir --check-each -p sdg-default,sdg-schedule | filecheck %s --check-prefix=STAND-IN
 // RUN: not tempo-opt %S/Inputs/environment.mlir --load-pass-plugin=%S/Inputs/plugin.py --check-each -p sdg-schedule,test-miscompile 2>&1 | filecheck %s --check-prefix=HOST
-// RUN: tempo-opt %S/Inputs/first_step.mlir --check-each -p sdg-default,sdg-schedule | filecheck %s --check-prefix=NEEDED
+// RUN: tempo-opt %S/Inputs/first_step.mlir --check-each -p sdg-default,sdg-schedule | filecheck %s --check-prefix=WRITTEN
 // RUN: not tempo-opt %s --check-each --check-set T=0 -p sdg-schedule 2>&1 | filecheck %s --check-prefix=SIZES
 // RUN: not tempo-opt %s --check-each --check-set N=1 -p sdg-schedule 2>&1 | filecheck %s --check-prefix=UNKNOWN
 // RUN: not tempo-opt %s --check-each --check-set T=many -p sdg-schedule 2>&1 | filecheck %s --check-prefix=NUMBER
@@ -33,8 +33,8 @@
 // LOST: error: pass 'test-forget' took output "s" of @scan away
 // STAND-IN: loop.host @env::@step
 // HOST: error: pass 'test-miscompile' changed what @environment computes: @env::@step call 1: argument 0: {{.*}} first at []: 1.0, not 0.5
-// NEEDED-NOT: loop.for
-// NEEDED: loop.host @env::@step
+// WRITTEN: loop.for t = 0 to T {
+// WRITTEN-NEXT: loop.host @env::@step
 // SIZES: error: --check-each found no small sizes for `T >= 1`: give them by --check-set NAME=VALUE
 // UNKNOWN: error: --check-set N: no program has this bound: @scan has T
 // NUMBER: error: --check-set T=many: a bound is a number of steps, 0 or more

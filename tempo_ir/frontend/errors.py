@@ -12,6 +12,9 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
+from xdsl.ir import Operation
+
+from tempo_ir.dialects.sdg.locations import file_of, op_text
 
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
@@ -43,6 +46,13 @@ class ProgramError(Exception):
         self.place = place if place is not None else here()
         super().__init__(f"{self.place}: error: {message}" if self.place is not None else f"error: {message}")
 
+    @classmethod
+    def about(cls, error: Exception, whole: Operation) -> ProgramError:
+        """What a pass or verifier says of an op of the program, at the op's line; of `whole` where it says of none."""
+        op: Operation = getattr(error, "op", whole)
+        place, message = place_of(op.location), str(error.args[0]) if error.args else str(error)
+        return cls(message if place is not None else f"{op_text(op)}: {message}", place or place_of(whole.location))
+
 
 def shown_path(file: str) -> str:
     """The path as a reader wants it: relative to the working directory where it lies below it."""
@@ -55,9 +65,8 @@ def shown_path(file: str) -> str:
 
 def place_of(location: LocationAttr) -> Place | None:
     """The place that an op's location names, or None for an op without one."""
-    if not isinstance(location, FileLineColLoc):
-        return None
-    return Place(location.filename.data, location.line.data, location.column.data)
+    found = file_of(location)
+    return None if found is None else Place(found.filename.data, found.line.data, found.column.data)
 
 
 def here() -> Place | None:

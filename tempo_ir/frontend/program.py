@@ -93,8 +93,7 @@ class Program:
         try:
             SdgAutodiffPass().apply(Context(), module)
         except PassFailedException as error:
-            culprit: Operation = getattr(error, "op", self.op)
-            raise ProgramError(str(error), place_of(culprit.location)) from None
+            raise ProgramError.about(error, self.op) from None
         (op,) = module.body.block.ops
         assert isinstance(op, ProgramOp)
         return op

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import NoneAttr
-from xdsl.ir import Operation, SSAValue
-from xdsl.utils.exceptions import PassFailedException
+from xdsl.ir import SSAValue
 
 from tempo_ir.dialects.loop import AccessOperation, BufferAccess, BufferDim, BufferType, ForOp, FreeOp, ProgramOp
 from tempo_ir.dialects.sdg.locations import op_text, value_text
@@ -26,15 +25,12 @@ from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import Const, Entry, Expr, Index, Slice, Sym, as_expr, index_text
 from tempo_ir.index.isl import Set, Writer, counterexample, encode, entry_text, params_set, read_set, tuple_text
 from tempo_ir.index.rules import PROGRAM_FACTS, at_least_zero, simplify
+from tempo_ir.lowering.proofs import IllegalError
 from tempo_ir.lowering.storage.instances import Instance, instances
 
 
-class OutOfBoundsError(PassFailedException):
-    """A loop program that leaves its buffers. `op` is the operation concerned."""
-
-    def __init__(self, message: str, op: Operation):
-        super().__init__(message)
-        self.op = op
+class OutOfBoundsError(IllegalError):
+    """A loop program that leaves its buffers."""
 
 
 def check_bounds(program: ProgramOp) -> None:

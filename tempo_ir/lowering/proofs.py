@@ -1,4 +1,5 @@
-"""How long the proofs of a compile take: each lowering pass that proves its result does so inside `proving`."""
+"""The proofs of a compile: what is raised where one fails, and how long they take: each lowering pass that proves its
+result does so inside `proving`."""
 
 from __future__ import annotations
 
@@ -7,7 +8,18 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import PassFailedException
+
 _current: ContextVar[dict[str, float] | None] = ContextVar("tempo_ir.lowering.proofs", default=None)
+
+
+class IllegalError(PassFailedException):
+    """A result of a pass that is proved wrong: a fault of the compiler. `op` is the operation concerned."""
+
+    def __init__(self, message: str, op: Operation):
+        super().__init__(message)
+        self.op = op
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Protocol, TypeAlias, cast
 
 from xdsl.dialects.builtin import LocationAttr
@@ -36,7 +37,8 @@ from tempo_ir.dialects.sdg import (
     UnaryOp,
     domain_of,
 )
-from tempo_ir.dialects.sdg.reads import claim_problem, read_problem
+from tempo_ir.dialects.sdg.reads import holds, read_problem
+from tempo_ir.dialects.sdg.symbols import position
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of, tensor
 from tempo_ir.index import And, Cond, Const, Domain, Expr, Index, Slice, Space, Sym, as_expr, conj, free_symbols
 
@@ -110,12 +112,12 @@ def full(extent: Extent) -> Slice:
 
 
 def _is_valid(op: SdgOp) -> bool:
-    """Whether all reads of an op, and what it claims, hold at every point of its domain."""
+    """Whether all reads of an op, and what else it needs, hold at every point of its domain."""
     space, domain = op.space, op.domain
     for access in op.accesses:
         if read_problem(space, domain, access.index, domain_of(access.value)) is not None:
             return False
-    return all(claim_problem(claim, space, domain) is None for claim, _ in op.claims())
+    return holds(op, space, domain)
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,8 @@ class GraphBuilder:
         product = static_product(extents)
         if isinstance(product, Const):
             return self.number(product.value, element_type)
-        index = self.build(IndexOp, expression=product, symbols=free_symbols(product))
+        count = position(product, self.domain.dims)
+        index = self.build(IndexOp, expression=count, symbols=free_symbols(count))
         return self.build(CastOp, index, element_type=element_type)
 
     # Elementwise
@@ -294,7 +297,7 @@ class GraphBuilder:
 
     def contract(self, spec: str, *operands: Access) -> Access:
         """An einsum."""
-        return self.insert(ContractOp(spec, *operands, domain=narrowed(self.domain, operands)))
+        return self.build(partial(ContractOp, spec), *operands)
 
 
 def _scalar(access: Access) -> bool | int | float | None:

@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.sdg import Access, AccessOp, ContractOp, ProgramOp, SdgOp, SliceOp, domain_of
 from tempo_ir.dialects.sdg.until import until_of
@@ -40,7 +39,7 @@ from tempo_ir.passes.building import GraphBuilder, full, normal_form
 from tempo_ir.passes.recurrences.axes import Along, Places, rule_of, without_axis
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.sdg_vectorize import elements_of
-from tempo_ir.passes.utilities import erase, is_slice, programs, sdg_ops
+from tempo_ir.passes.utilities import dims_to_try, erase, is_slice, programs, sdg_ops
 
 
 @dataclass(frozen=True)
@@ -57,15 +56,8 @@ class SdgDevectorizePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
-            names = program.space.names
-            if unknown := [dim for dim in self.dims if dim not in names]:
-                raise PassFailedException(
-                    f"sdg-devectorize: @{program.sym_name.data} has no dim `{unknown[0]}`; it declares "
-                    f"{', '.join(names) or 'none'}"
-                )
-            for dim in names:
-                if not self.dims or dim in self.dims:
-                    count(self, "devectorised", devectorize(program, dim, take_all=self.all))
+            for dim in dims_to_try(self.name, program, self.dims):
+                count(self, "devectorised", devectorize(program, dim, take_all=self.all))
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ from tempo_ir.passes.recurrences.accumulations import Accumulation, accumulation
 from tempo_ir.passes.recurrences.reductions import combining, identity
 from tempo_ir.passes.remarks import collecting, count, remark
 from tempo_ir.passes.sdg_dce import remove_dead_ops
-from tempo_ir.passes.sdg_vectorize import choose, redirect
+from tempo_ir.passes.sdg_vectorize import choose, gaining, redirect
 from tempo_ir.passes.utilities import programs, sdg_ops
 from tempo_ir.passes.vectorize.batching import Batch, without
 from tempo_ir.passes.vectorize.recurrence import cycles_along
@@ -107,8 +107,8 @@ def _problem(program: ProgramOp, found: Accumulation, *, take_all: bool) -> str 
 def _pays(program: ProgramOp, found: Accumulation) -> bool:
     """Whether the rows, or what is made of the result, would be an axis; products of which one sum is read are."""
     with collecting():  # what sdg-vectorize would remark is not said twice
-        chosen = choose(program, found.walk.dim, take_all=False)
         able = choose(program, found.walk.dim, take_all=True)
+    chosen = gaining(able, found.walk.dim)
     row, readers = found.row.value.owner, [user for group in outside_readers(found) for user, _ in group]
     if isinstance(row, ContractOp) and row in able and found.kind is SumOp and _is_read_at_its_end(program, found):
         return True

@@ -41,8 +41,10 @@ from tempo_ir.dialects.sdg import (
     SdgOp,
     SourceOp,
 )
-from tempo_ir.dialects.sdg.needed import leaves, narrow
+from tempo_ir.dialects.sdg.needed import leaves, loses_arrival, narrow
+from tempo_ir.dialects.sdg.reads import holds
 from tempo_ir.dialects.sdg.symbols import property_symbols
+from tempo_ir.dialects.sdg.until import needed_for, until_of
 from tempo_ir.index import Domain, IndexExpressionError, Space, free_symbols
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.utilities import is_slice, programs, sdg_ops
@@ -67,8 +69,10 @@ def hoist(program: ProgramOp) -> int:
     """Drop dims along which ops do not vary, in place, until none is left; how many ops lost one."""
     hoisted: set[SdgOp] = set()
     waiting = sdg_ops(program)
+    until = until_of(waiting)
+    early = {} if until is None else dict.fromkeys(needed_for(until), until.dim)
     while waiting:
-        changed = [op for op in waiting if drop_dims(op, program.space)]
+        changed = [op for op in waiting if drop_dims(op, program.space, early.get(op))]
         hoisted.update(changed)
         waiting = list(dict.fromkeys(user for op in changed for user in users(op)))
     return len(hoisted)
@@ -80,8 +84,11 @@ def users(op: SdgOp) -> Iterable[SdgOp]:
     return [user for user in found if isinstance(user, SdgOp)]
 
 
-def drop_dims(op: SdgOp, space: Space) -> bool:
-    """Drop the dims of an op that neither its operands nor its properties use; whether there were any."""
+def drop_dims(op: SdgOp, space: Space, ends: str | None) -> bool:
+    """Drop the dims of an op that neither its operands nor its properties use; whether there were any.
+
+    `ends` is the dim whose end is computed from the op, if one is: its points still come with steps of it.
+    """
     if isinstance(op, HostOp | RandomOp | OutputOp | SourceOp | GradOp | CotangentOp) or len(op.results) != 1:
         return False
     dims = op.domain.dims
@@ -95,6 +102,9 @@ def drop_dims(op: SdgOp, space: Space) -> bool:
     domain = without_dims(op, unused, space)
     if domain is None:
         remark(op, f"its domain {op.domain} has no exact form without {', '.join(unused)}")
+        return False
+    if ends is not None and loses_arrival(op, domain, space, ends):
+        remark(op, f"the end of {ends} is computed from it, and {domain} comes with no step of {ends}")
         return False
     for use in list(op.results[0].uses):
         assert isinstance(use.operation, AccessOp)
@@ -146,4 +156,4 @@ def without_dims(op: SdgOp, dims: Iterable[str], space: Space) -> Domain | None:
         loose = isl.set_to_domain(points.gist_params(points.params()), kept, space)
     except IndexExpressionError:
         return None
-    return exact if leaves(op, {op: loose}, space) else loose
+    return loose if holds(op, space, loose) and not leaves(op, {op: loose}, space) else exact

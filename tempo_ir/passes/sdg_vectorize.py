@@ -33,7 +33,6 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.sdg import (
     Access,
@@ -44,22 +43,24 @@ from tempo_ir.dialects.sdg import (
     SdgOp,
     TokenType,
 )
-from tempo_ir.dialects.sdg.reads import read_domain, read_problem
+from tempo_ir.dialects.sdg.reads import claim_problem, holds, read_domain, read_problem
+from tempo_ir.dialects.sdg.shape_ops import inside
 from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.dialects.sdg.until import needed_for, until_of
 from tempo_ir.dialects.types import Shape, shape_of
 from tempo_ir.graphs import reachable
-from tempo_ir.index import Domain, Index, Space, Sym, free_symbols
+from tempo_ir.index import Domain, Index, Space, Sym, as_expr, free_symbols
 from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
 from tempo_ir.passes.recurrences.interleaving import row_by_row
 from tempo_ir.passes.remarks import count, remark
-from tempo_ir.passes.utilities import erase, is_slice, programs, sdg_ops
+from tempo_ir.passes.utilities import dims_to_try, erase, is_slice, programs, sdg_ops
 from tempo_ir.passes.vectorize.batching import (
     Batch,
     Operand,
     axis_problem,
     batched_entry,
     batching_of,
+    on_axis,
     shifts_only,
     without,
 )
@@ -81,13 +82,7 @@ class SdgVectorizePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
-            names = program.space.names
-            if unknown := [dim for dim in self.dims if dim not in names]:
-                raise PassFailedException(
-                    f"sdg-vectorize: @{program.sym_name.data} has no dim `{unknown[0]}`; it declares "
-                    f"{', '.join(names) or 'none'}"
-                )
-            for dim in reversed([name for name in names if not self.dims or name in self.dims]):
+            for dim in reversed(dims_to_try(self.name, program, self.dims)):
                 count(self, "vectorised", vectorize(program, dim, take_all=self.all))
 
 
@@ -134,18 +129,20 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch
 
 
 def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space) -> bool:
-    """Whether a read of `op` would leave its domain once the dim is an axis: `%x[0:B, B - 1]` reads nothing at B = 0,
-    `%x[B - 1]`, of all `0:B`, reads the point -1."""
-    position = op.domain.dims.index(dim)
+    """Whether a read of `op` would leave its domain, or the axis that the dim is now: `%x[0:B, B - 1]` reads nothing at
+    B = 0, `%x[B - 1]`, of all `0:B`, reads the point -1; `%x[1, 2:B]` reads nothing at B = 1, where no axis has a 1."""
+    position, count = op.domain.dims.index(dim), as_expr(able[op].count)
     for use in op.results[0].uses:
         user = use.operation
         if not isinstance(user, AccessOp):
             continue
         domain, index = read_domain(user, use.index), user.accesses[use.index].index
-        index = (*index[:position], *index[position + 1 :])
         if user in able:
             domain, index = without(domain, dim), tuple(batched_entry(entry, able[user]) for entry in index)
-        if read_problem(space, domain, index, without(op.domain, dim)) is not None:
+        entry, others = index[position], (*index[:position], *index[position + 1 :])
+        if read_problem(space, domain, others, without(op.domain, dim)) is not None:
+            return True
+        if claim_problem(inside(on_axis(entry, able[op]), count), space, domain) is not None:
             return True
     return False
 
@@ -200,7 +197,11 @@ def problem_of(op: SdgOp, dim: str, space: Space) -> str | None:
         return "its range depends on other dims"
     if dim in free_symbols(domain.where) or any(dim in free_symbols(bound) for part in others for bound in part):
         return "its points are no range"
-    return _property_problem(op, dim) or _read_problem(op, batch, space)
+    if problem := _property_problem(op, dim):
+        return problem
+    if not holds(op, space, without(domain, dim)):
+        return f"what it needs holds only where there is a point of {dim}"
+    return _read_problem(op, batch, space)
 
 
 def _property_problem(op: SdgOp, dim: str) -> str | None:
@@ -249,7 +250,7 @@ def batched_form(op: SdgOp, batch: Batch) -> Access:
         operands.append(Operand(Access(access.value, index), index != access.index))
     batching = batching_of(op)
     assert batching is not None
-    result = batching(build, op, operands, batch)
+    result = build.broadcast(batching(build, op, operands, batch), (batch.count, *shape_of(op.results[0].type)))
     if result.index != tuple(Sym(name) for name in domain.dims):
         result = build.copy(result)
     result.value.name_hint = op.results[0].name_hint

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -45,6 +45,20 @@ def programs(module: ModuleOp) -> Iterator[ProgramOp]:
 def sdg_ops(program: ProgramOp) -> list[SdgOp]:
     """The ops of a program in textual order, as a list that stays valid while the program changes."""
     return [op for op in program.body.block.ops if isinstance(op, SdgOp)]
+
+
+def dims_to_try(name: str, program: ProgramOp, dims: Sequence[str]) -> list[str]:
+    """The dims of a program that a pass was given, or all where it was given none, in declared order.
+
+    Raises PassFailedException for a name that is no dim.
+    """
+    names = program.space.names
+    if unknown := [dim for dim in dims if dim not in names]:
+        refuse(
+            program,
+            f"{name}: @{program.sym_name.data} has no dim `{unknown[0]}`; it declares {', '.join(names) or 'none'}",
+        )
+    return [dim for dim in names if not dims or dim in dims]
 
 
 def identity(op: SdgOp) -> Index:

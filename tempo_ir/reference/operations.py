@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation
 
 from tempo_ir.dialects import sdg
+from tempo_ir.dialects.sdg.symbols import call_start
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index.expr import Expr, Slice
 from tempo_ir.index.expr import evaluate as evaluate_index
@@ -42,8 +43,9 @@ class Point:
 
     @property
     def data(self) -> Mapping[str, int]:
-        """The symbols as values of the program."""
-        return {name: value + self.start.get(name, 0) for name, value in self.symbols.items()}
+        """The symbols as values of the program, and what dims count on from."""
+        starts = {call_start(name): value for name, value in self.start.items()}
+        return starts | {name: value + self.start.get(name, 0) for name, value in self.symbols.items()}
 
     @property
     def counted(self) -> tuple[int, ...]:
@@ -112,7 +114,8 @@ def _index(op: sdg.IndexOp, inputs: Sequence[Array], point: Point) -> Array:
 
 
 def _arange(op: sdg.ArangeOp, inputs: Sequence[Array], point: Point) -> Array:
-    return np.array(evaluate_index(op.range, point.data), np.int64)
+    first, count = evaluate_index(op.range.start, point.data), evaluate_index(op.range.extent, point.symbols)
+    return np.arange(count, dtype=np.int64) * op.range.step + first
 
 
 def _random(op: sdg.RandomOp, inputs: Sequence[Array], point: Point) -> Array:

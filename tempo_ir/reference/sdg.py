@@ -60,7 +60,8 @@ def run(
         ExecutionError: an argument, bound or host object is missing or does not fit; the bounds break what the program
             declares; a value needs itself; an op has no value at some point.
     """
-    state = Run(program, arguments, bounds, seed, hosts or {}, start or {})
+    starts = dict.fromkeys(program.space.names, 0) | dict(start or {})
+    state = Run(program, arguments, bounds, seed, hosts or {}, starts)
     return Outputs.of(state.outputs(), state.bounds)
 
 

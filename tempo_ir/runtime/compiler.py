@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.lowering import get_all_passes as lowerings
-from tempo_ir.lowering.proofs import timed_proofs
+from tempo_ir.lowering.proofs import IllegalError, timed_proofs
 from tempo_ir.passes import get_all_passes as passes
 from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, REQUIRED, default_pipeline
 from tempo_ir.runtime.errors import CompileError
@@ -58,7 +60,7 @@ def module_of(program: Program | ProgramFunction | ModuleOp | sdg.ProgramOp) -> 
 
 def lower(module: ModuleOp, target: str, without: Collection[str] = (), *, check: bool = True) -> Levels:
     """Run the default pipeline, but for the passes named; `check` lets those that lower prove their results. Raises
-    CompileError where one cannot be left out, and what the passes raise."""
+    CompileError where one cannot be left out, ProgramError where a pass refuses the program."""
     if kept := sorted(set(without) - OPTIONAL):
         raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
     levels = Levels(module)
@@ -89,11 +91,23 @@ def run_passes(
     seconds: dict[str, float],
     options: Mapping[str, str | bool] | None = None,
 ) -> None:
-    """Run passes in order, in place, noting the seconds of each and of its proof."""
+    """Run passes in order, in place, noting the seconds of each and of its proof. Raises ProgramError, with the user's
+    line, for what a pass refuses, and what a proof raises, since that is no fault of the program."""
     known = {**passes(), **lowerings()}
     for name in names:
         with timed_proofs(seconds, name):
-            known[name]()(**(options or {})).apply(context, module)
+            try:
+                known[name]()(**(options or {})).apply(context, module)
+            except IllegalError:
+                raise
+            except (PassFailedException, sdg.OpError) as error:
+                raise refusal(error, module) from error
+
+
+def refusal(error: Exception, module: ModuleOp) -> ProgramError:
+    """What a pass or a back end refuses, at the line of the user's program."""
+    (program,) = [op for op in module.ops if isinstance(op, sdg.ProgramOp | loop.ProgramOp)]
+    return ProgramError.about(error, program)
 
 
 def kernels(module: ModuleOp) -> list[KernelOp]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import DiagnosticException
 
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.index import evaluate
@@ -28,6 +29,7 @@ from tempo_ir.runtime.compiler import (
     launches,
     lower,
     module_of,
+    refusal,
     run_passes,
 )
 from tempo_ir.runtime.errors import CallError, CompileError
@@ -56,7 +58,8 @@ def compile(program: Any, target: str = "cpu", *, without: Collection[str] = (),
     `target` is "cpu", "reference" (nothing is compiled, the numpy interpreter runs) or "triton-interpret". One compile
     serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay. With
     `check=False` order, kernels and storage are not proved: a fault of the compiler may then give wrong numbers.
-    Raises CompileError where the program or the target is none, or a pass is needed, and what the passes raise.
+    Raises CompileError where the program or the target is none, or a pass is needed, and ProgramError, with the line of
+    the program, for what it asks for and no pass can do.
     """
     if target not in TARGETS:
         raise CompileError(f"there is no target '{target}'; use one of {', '.join(TARGETS)}")
@@ -184,7 +187,10 @@ class Compiled(Executable, ABC):
         super().__init__(program)
         self.levels: Levels = lower(self.module, self.target, without, check=check)
         begin = time.perf_counter()
-        self.program = self._finish(self.lowered)
+        try:
+            self.program = self._finish(self.lowered)
+        except DiagnosticException as error:
+            raise refusal(error, self.lowered) from error
         self.levels.seconds["code"] = time.perf_counter() - begin
         self.buffers = program_buffers(self.program)
         self._place = lru_cache(maxsize=64)(self._placed)

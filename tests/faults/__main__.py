@@ -1,8 +1,9 @@
 """`python -m tests.faults`: plants each fault of `planted/` in a copy of the compiler; which test notices it?
 
 The suite runs on each copy until its first failure, and every test that found something must pass on a copy without a
-fault. Results are kept in build/faults/ as long as compiler, tests and diff stay as they are; after that the test that
-noticed a fault is tried first. The exit status is 1 where a fault is missed, does not apply or cannot be imported.
+fault. The test that noticed a fault before is tried first: that of `planted/first.toml`, which `--remember` writes, or
+of the last run. Results are kept in build/faults/ as long as compiler, tests and diff stay as they are. The exit status
+is 1 where a fault is missed, does not apply or cannot be imported.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tests.faults.suite import sessions_for
 FOLDER = TREE / "build" / "faults"
 RESULTS = FOLDER / "results.json"
 PENDING = Path(__file__).parent / "planted" / "pending.toml"
+FIRST = Path(__file__).parent / "planted" / "first.toml"
 LIMIT = 300
 """Seconds after which a test that does not end is stopped."""
 
@@ -39,6 +41,7 @@ def main(args: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--deselect", action="append", default=[], metavar="TEST", help="leave out, as pytest does")
     parser.add_argument("--again", action="store_true", help="run also what is known")
+    parser.add_argument("--remember", action="store_true", help="write down what noticed each fault, to be tried first")
     arguments = parser.parse_args(args)
     faults = [fault for fault in planted() if not arguments.only or fault.name in arguments.only]
     if arguments.only and len(faults) < len(set(arguments.only)):
@@ -52,12 +55,19 @@ def main(args: Sequence[str] | None = None) -> int:
         board.known = {}
     board.run(arguments.jobs, arguments.seconds, arguments.deselect)
     print(board.table())
+    if arguments.remember:
+        board.remember()
     return 0 if board.noticed == len(faults) else 1
 
 
 def pending() -> Mapping[str, str]:
     """The faults that wait for a pass, with its name."""
     return tomllib.loads(PENDING.read_text())
+
+
+def tried_first() -> Mapping[str, str]:
+    """The test that noticed each fault when this was written down. It only comes first: where it passes, all run."""
+    return tomllib.loads(FIRST.read_text())
 
 
 @dataclass
@@ -83,6 +93,7 @@ class Scoreboard:
         base = snapshot(FOLDER / "base")
         sources = fingerprint(base)
         keys = {fault.name: sha256(f"{sources}{fault.text}".encode()).hexdigest() for fault in self.faults}
+        first = tried_first()
         trials: list[Trial] = []
         for fault in self.faults:
             key, outcome = self.known.get(fault.name, ("", Outcome(MISSED)))
@@ -94,7 +105,8 @@ class Scoreboard:
             except DiffError as error:
                 self.outcomes[fault.name] = Outcome(BROKEN, "diff", str(error))
                 continue
-            trials.append(Trial(fault.name, edits, sessions_for(edits), outcome.test, seconds, tuple(without)))
+            hint = outcome.test or first.get(fault.name, "")
+            trials.append(Trial(fault.name, edits, sessions_for(edits), hint, seconds, tuple(without)))
         pool = Pool(base, FOLDER / "copies", jobs, LIMIT)
         for trial, outcome in pool.run(trials):
             print(f"{trial.name:36} {outcome.status}: {outcome.test} ({outcome.seconds:.0f} s)", flush=True)
@@ -115,6 +127,13 @@ class Scoreboard:
                 if (outcome := self.outcomes[name]).test in without_fault.failed:
                     message = f"{outcome.test} fails without a fault too: mend that first"
                     self._learn(name, keys[name], Outcome(BROKEN, "", message, outcome.seconds))
+
+    def remember(self) -> None:
+        """Write down what noticed each fault; of faults that were not planted, or missed, what is written stays."""
+        tests = {**tried_first(), **{name: it.test for name, it in self.outcomes.items() if it.status == CAUGHT}}
+        names = {fault.name for fault in planted()}
+        lines = [f"{name} = {json.dumps(tests[name])}\n" for name in sorted(tests) if name in names]
+        FIRST.write_text("".join(["# The test that is tried first on each fault.\n", *lines]))
 
     def table(self) -> str:
         """What noticed each fault, and the score."""

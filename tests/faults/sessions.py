@@ -152,7 +152,8 @@ def _import_problem(folder: Path, edits: Edits) -> Outcome | None:
 
 
 def _first_failure(folder: Path, trial: Trial) -> Outcome:
-    sessions = [[trial.hint], *trial.sessions] if trial.hint else trial.sessions
+    hinted = trial.hint and (folder / trial.hint.partition("::")[0]).exists()
+    sessions = [[trial.hint], *trial.sessions] if hinted else trial.sessions
     found: dict[str, str] = {}
     for session in sessions:
         if processor_seconds() > trial.seconds:

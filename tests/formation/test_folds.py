@@ -85,6 +85,17 @@ sdg.program @mixed dims(t: T, m: T + 1) {
   sdg.output "s" %s[t, t] in (t) : tensor<3xf32>
 }
 """,
+    "rows that overlap, of no iteration perhaps": """
+sdg.program @overlap dims(t: T, m: T + 1) {
+  %a = sdg.input "a" in (t) : tensor<3xf32>
+  %b = sdg.tanh %a[t] in (t) : (tensor<3xf32>) -> tensor<3xf32>
+  %s = sdg.merge {m = 0 : %a[t], m > 0 : %h[t, m - 1]} in (t, m: 0 to max(1, t))
+      : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %p = sdg.sum %b[m:m + 2] axes [0] in (t, m: 0 to t - 1) : (tensor<3xf32>) -> tensor<3xf32>
+  %h = sdg.add %s[t, m], %p[t, m] in (t, m: 0 to t - 1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  sdg.output "s" %s[t, max(0, t - 1)] in (t) : tensor<3xf32>
+}
+""",
     "rows between those that are read": """
 sdg.program @gaps dims(t: T, m: T + 1) {
   %a = sdg.input "a" in (t) : tensor<3xf32>

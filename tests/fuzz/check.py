@@ -41,7 +41,7 @@ SEED = 7
 SLOW = "timeout"
 MOST_SECONDS = 20
 """Of processor time, to compile a program of a dozen ops."""
-REFUSALS = ("raises PassFailedException in refuse", "raises ScheduleError")
+REFUSALS = ("raises PassFailedException in refuse", "raises ScheduleError", "raises ProgramError")
 """How the kinds of failures begin that are errors for the user."""
 
 

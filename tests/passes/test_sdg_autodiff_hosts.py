@@ -113,7 +113,7 @@ def test_each_step_of_training_has_its_own_calls_back(target: str, both: bool) -
         w = torch.tensor(start)
         for row in torch.tensor(number):
             w = w.detach().requires_grad_()
-            loss = sum((torch.sin(w * one) ** 2).sum() + both * (w**2).sum() for one in row)
+            loss = torch.stack([(torch.sin(w * one) ** 2).sum() + both * (w**2).sum() for one in row]).sum()
             w = w - 0.1 * torch.autograd.grad(loss, w)[0]
         calls.clear()
         close(compiled(number=number, state={"w": start}).state["w"], w.detach(), f"{steps} steps of {length}")

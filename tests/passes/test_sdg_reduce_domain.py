@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from passes_support import SIZES, apply, check_unchanged, parse, program_of
+from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects.sdg import SdgOp
 
@@ -24,7 +25,10 @@ def program(body: str) -> str:
 
 
 def domains(text: str, *passes: str) -> dict[str, str]:
-    module = apply(parse(text), *passes)
+    return domains_of(apply(parse(text), *passes))
+
+
+def domains_of(module: ModuleOp) -> dict[str, str]:
     found = {}
     for op in program_of(module).body.block.ops:
         if isinstance(op, SdgOp) and op.results and op.results[0].name_hint:
@@ -108,6 +112,27 @@ def test_what_runs_once_runs_only_where_it_reads_something():
     check_unchanged(text, "sdg-reduce-domain", bounds=BOUNDS, exact=True)
 
 
+WHERE_THERE_IS_A_POINT = {
+    "equal axes": "%d = sdg.add %a, %b in (t) : ({A}, {B}) -> {A}",
+    "an axis that is said to be equal": "%d = sdg.neg %a in (t) : ({A}) -> {B}",
+    "cases": "%d = sdg.merge {T >= 2 : %a, T = 1 : %a} in (t) : ({A}, {A}) -> {A}",
+}
+
+
+@pytest.mark.parametrize("name", WHERE_THERE_IS_A_POINT)
+def test_what_runs_once_runs_only_where_what_it_needs_holds(name):
+    text = program(f"""
+      %a = sdg.input "a" : {{A}}
+      %b = sdg.input "b" : {{B}}
+      {WHERE_THERE_IS_A_POINT[name]}
+      %s = sdg.sum %d[t] axes [0] in (t) : ({"{B}" if "-> {B}" in WHERE_THERE_IS_A_POINT[name] else "{A}"}) -> {{V}}
+      %y = sdg.mul %s[t], %x[i, t] in (i, t) : ({{V}}, {{V}}) -> {{V}}
+      sdg.output "y" %y[i, t] in (i, t) : {{V}}""")
+    text = text.replace("{A}", "tensor<?x3xf64, #sdg.size<T>>").replace("{B}", "tensor<?x3xf64, #sdg.size<max(1, T)>>")
+    assert domains(text, "sdg-reduce-domain")["d"] == "(where I >= 1 and T >= 1)"
+    check_unchanged(text, "sdg-reduce-domain", bounds=BOUNDS, exact=True)
+
+
 def test_host_calls_keep_their_number():
     text = program("""
       %e0 = sdg.host_state @h : !sdg.token
@@ -136,3 +161,31 @@ def test_gradients_are_those_of_the_plain_program():
     for body in (RECURRENT, BACKWARDS, CAUSAL_ATTENTION, ATTENTION_OVER_STATES):
         bounds = [{"T": size} for size in SIZES]
         check_unchanged(gradient_program(body), "sdg-reduce-domain", before=["sdg-autodiff"], bounds=bounds)
+
+
+ENDS = {
+    "points that come with this step, and others with the next": """
+      %y = sdg.exp %x[i, t] in (i, t) : ({V}) -> {V}
+      %m = sdg.merge {t >= 1 and i = 0 : %y[0, t - 1], i >= 1 : %y[i, t], true : %zero} in (i, t) :
+        ({V}, {V}, {V}) -> {V}
+      %s = sdg.sum %m[0:I, t] axes [0, 1] in (t) : ({V}) -> tensor<f64>""",
+    "a triangle that needs no step": """
+      %d = sdg.exp %w[i] in (i, t where t >= i) : ({V}) -> {V}
+      %m = sdg.merge {t >= i : %d[i, t], t < i : %zero} in (i, t) : ({V}, {V}) -> {V}
+      %s = sdg.sum %m[0:I, t] axes [0, 1] in (t) : ({V}) -> tensor<f64>""",
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_what_ends_a_dim_is_known_in_time(name):
+    text = program(
+        ENDS[name]
+        + """
+      %two = sdg.constant 2.0 : tensor<f64>
+      %e = sdg.gt %s[t], %two in (t) : (tensor<f64>, tensor<f64>) -> tensor<i1>
+      sdg.until %e[t] in (t) : tensor<i1>
+      sdg.output "s" %s[t] in (t) : tensor<f64>"""
+    )
+    module = check_unchanged(text, "sdg-reduce-domain", bounds=BOUNDS, exact=True)
+    for key, domain in {"y": "(i, t)", "d": "(i, t where t >= i)", "s": "(t)"}.items():
+        assert domains_of(module).get(key, domain) == domain

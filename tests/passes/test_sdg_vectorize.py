@@ -142,6 +142,62 @@ def test_same_values(name):
         check_same(text, module)
 
 
+WHERE_THERE_IS_A_POINT = {
+    "one of a row": """
+      %d = sdg.contract "a,ac->ac" %x[b, t], %w in (b, t) : ({V}, {M}) -> {M}
+      %y = sdg.sum %d[1, t + 1:T] axes [0] in (t where T <= B) : ({M}) -> {M}
+      sdg.output "y" %y[t] in (t where T <= B) : {M}""",
+    "some of a row": """
+      %d = sdg.contract "a,ac->ac" %x[b, t], %w in (b, t) : ({V}, {M}) -> {M}
+      %y = sdg.sum %d[b + 2:B, 1:3] axes [0, 1] in (b where B <= T) : ({M}) -> {M}
+      sdg.output "y" %y[b] in (b where B <= T) : {M}""",
+    "a step past the end": """
+      %d = sdg.contract "a,ac->ac" %x[b, t], %w in (b, t) : ({V}, {M}) -> {M}
+      %y = sdg.sum %d[b, 0:T + 1:2] axes [0] in (b where T mod 2 = 1) : ({M}) -> {M}
+      sdg.output "y" %y[b] in (b where T mod 2 = 1) : {M}""",
+    "the last of an axis": """
+      %d = sdg.contract "a,rc->rac" %x[b, t], %a in (b, t) : ({V}, {A}) -> {R}
+      %y = sdg.slice %d[b, t] take [T - 1, 0:3, 0:3] in (b, t) : ({R}) -> tensor<3x3xf64>
+      sdg.output "y" %y[b, t] in (b, t) : tensor<3x3xf64>""",
+    "a greatest of an axis": """
+      %d = sdg.contract "a,rc->rac" %x[b, t], %a in (b, t) : ({V}, {A}) -> {R}
+      %y = sdg.max %d[b, t] axes [0] in (b, t) : ({R}) -> tensor<3x3xf64>
+      %m = sdg.mean %d[b, t] axes [0] in (b, t) : ({R}) -> tensor<3x3xf64>
+      %z = sdg.argmax %d[b, t] axis 0 in (b, t) : ({R}) -> tensor<3x3xi64>
+      sdg.output "y" %y[b, t] in (b, t) : tensor<3x3xf64>
+      sdg.output "m" %m[b, t] in (b, t) : tensor<3x3xf64>
+      sdg.output "z" %z[b, t] in (b, t) : tensor<3x3xi64>""",
+    "axes that are equal": """
+      %d = sdg.contract "a,rc->rac" %x[b, t], %a in (b, t) : ({V}, {A}) -> {R}
+      %y = sdg.contract "rac,rc->ac" %d[b, t], %n in (b, t) : ({R}, {N}) -> tensor<3x3xf64>
+      sdg.output "y" %y[b, t] in (b, t) : tensor<3x3xf64>""",
+    "an axis that is said to be": """
+      %d = sdg.contract "a,rc->rc" %x[b, t], %a in (b, t) : ({V}, {A}) -> {N}
+      %y = sdg.add %d[b, t], %n in (b, t) : ({N}, {N}) -> {N}
+      sdg.output "y" %y[b, t] in (b, t) : {N}""",
+    "cases that cover": """
+      %d = sdg.contract "a,ac->c" %x[b, t], %w in (b, t) : ({V}, {M}) -> tensor<4xf64>
+      %s = sdg.slice %d[b, t] take [1:4] in (b, t) : (tensor<4xf64>) -> {V}
+      %y = sdg.merge {T >= 2 : %s[b, t], T = 1 : %x[b, t]} in (b, t) : ({V}, {V}) -> {V}
+      sdg.output "y" %y[b, t] in (b, t) : {V}""",
+}
+"""What is so only where there is a point of a dim, or of a range of the other."""
+
+
+@pytest.mark.parametrize("name", WHERE_THERE_IS_A_POINT)
+def test_what_holds_only_where_there_is_a_point(name):
+    text = program(
+        """
+      %a = sdg.input "a" : {A}
+      %n = sdg.input "n" : {N}"""
+        + WHERE_THERE_IS_A_POINT[name]
+    )
+    text = text.replace("{A}", "tensor<?x3xf64, #sdg.size<T>>").replace("{N}", "tensor<?x3xf64, #sdg.size<max(1, T)>>")
+    text = text.replace("{R}", "tensor<?x3x3xf64, #sdg.size<T>>")
+    for dims in ((), ("t",), ("b",)):
+        check_same(text, apply(parse(text), "sdg-vectorize", all=True, dims=dims))
+
+
 def check_same(text, module):
     plain = parse(text)
     for point in BOUNDS:

@@ -12,6 +12,7 @@ import pytest
 import tempo_ir as tp
 from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.runtime.errors import CallError, CompileError
+from tempo_ir.tools.parsing import own_context, parse_module
 
 
 @tp.program
@@ -88,6 +89,28 @@ def test_a_precondition_names_its_reason() -> None:
 
     with pytest.raises(CallError, match=r"needs .*T >= 1, got T = 0.*"):
         tp.compile(last())(k=np.zeros(0, np.float32))
+
+
+STATED = '{preconditions = [#sdg.precondition<#sdg.cond<(T >= 4)>, "%y reads four steps">]}'
+
+
+@pytest.mark.parametrize(
+    ("head", "reason"),
+    [("where T >= 4", ""), (f"attributes {STATED}", ": %y reads four steps")],
+    ids=["declared", "needed"],
+)
+def test_bounds_are_what_a_program_declares_and_what_it_needs(head: str, reason: str) -> None:
+    text = f"""
+    sdg.program @stated dims(t: T) {head} {{
+      %x = sdg.input "x" in (t) : tensor<f32>
+      %y = sdg.neg %x[t] in (t) : (tensor<f32>) -> tensor<f32>
+      sdg.output "y" %y[t] in (t) : tensor<f32>
+    }}
+    """
+    executable = tp.compile(parse_module(own_context(), text, "stated.mlir"))
+    assert executable(x=np.ones(4, np.float32))["y"].tolist() == [-1.0] * 4
+    with pytest.raises(CallError, match=f"'stated' needs T >= 4, got T = 3{reason}$"):
+        executable(x=np.ones(3, np.float32))
 
 
 def test_torch_tensors(executable: tp.Executable) -> None:

@@ -57,3 +57,28 @@ loop.program @kept_apart dims(t: T) {
     }
   }
 }
+
+// -----
+
+// A kernel stands at one point, and a draw depends on its own.
+
+// CHECK-LABEL: loop.program @two_points
+// CHECK:         loop.compute at (t = 1) outs(%a[1])
+// CHECK:         loop.kernel at (t = 2) {{.*}} outs(%y)
+loop.program @two_points dims(t: T) where T >= 3 {
+  %y = loop.output "y" : !loop.buffer<4xf32>
+  %a = loop.alloc : !loop.buffer<(t: full to 2) 4xf32>
+  %b = loop.alloc : !loop.buffer<(t: full to 3) 4xf32>
+  loop.compute at (t = 1) outs(%a[1]) {
+    %r = sdg.random uniform id 1 : tensor<4xf32>
+    loop.yield %r : tensor<4xf32>
+  }
+  loop.compute at (t = 2) outs(%b[2]) {
+    %r = sdg.random uniform id 2 : tensor<4xf32>
+    loop.yield %r : tensor<4xf32>
+  }
+  loop.compute ins(%0 = %a[1], %1 = %b[2]) outs(%y) {
+    %r = sdg.sub %0, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    loop.yield %r : tensor<4xf32>
+  }
+}

@@ -34,3 +34,42 @@ sdg.program @state_read_late dims(t: T) where T >= 1 {
 
 // CHECK-LABEL: loop.program @state_read_late
 // CHECK-NOT:     donates
+
+// -----
+
+// the parameter is read once, after the output is written
+sdg.program @read_once_late dims(t: T) {
+  %w = sdg.parameter "w" : tensor<4x4xf32>
+  %x = sdg.input "x" in (t) : tensor<4x4xf32>
+  %sum = sdg.sum %x[0:T] axes [0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %y = sdg.contract "ij,jk->ik" %sum, %w : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  sdg.output "w" %sum : tensor<4x4xf32>
+  sdg.output "y" %y : tensor<4x4xf32>
+}
+
+// CHECK-LABEL: loop.program @read_once_late
+// CHECK-NOT:     donates
+
+// -----
+
+// the last row of the step before is read in this one, so the first row of this one is not written before its loop
+sdg.program @read_in_the_next_step dims(i: I, t: T) {
+  %x = sdg.input "x" in (i, t) : tensor<3xf32>
+  %w = sdg.input "w" : tensor<3x3xf32>
+  %zero = sdg.constant 0.0 : tensor<3xf32>
+  %y = sdg.merge {i > 0 and t = 0 : %h[i - 1, T - 1], i = 0 or t > 0 : %x[i, t]} in (i, t)
+      : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %p = sdg.contract "i,ij->j" %y[i, t], %w in (i, t) : (tensor<3xf32>, tensor<3x3xf32>) -> tensor<3xf32>
+  %s = sdg.merge {t = 0 : %zero, t > 0 : %h[i, t - 1]} in (i, t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %h = sdg.add %s[i, t], %p[i, t] in (i, t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  sdg.output "p" %p[i, t] in (i, t) : tensor<3xf32>
+}
+
+// CHECK-LABEL: loop.program @read_in_the_next_step
+// CHECK:         %h = loop.alloc : !loop.buffer<3xf32>
+// CHECK-NEXT:    loop.for i = 0 to I {
+// CHECK-NEXT:      loop.for t = 0 to T {
+// CHECK:             loop.compute at (i = i, t = t) ins(%a = %h) outs(%y)
+// CHECK:             loop.if t = 0 {
+// CHECK-NEXT:          loop.compute at (i = i, t = t) outs(%h)
+// CHECK-NEXT:            sdg.constant 0.0

@@ -31,17 +31,13 @@ from xdsl.utils.exceptions import VerifyException
 from tempo_ir.dialects.loop.attributes import BufferType
 from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, SpaceAttr
 from tempo_ir.dialects.sdg.base import OpError
+from tempo_ir.dialects.sdg.symbols import call_start
 from tempo_ir.index.domain import Space, parse_space
 from tempo_ir.index.expr import Cond, Const, Expr, Index, Slice, as_expr, free_symbols, index_text
 from tempo_ir.index.parser import parse_cond, parse_expr, parse_name, parse_optional_index
 
 CALL_SEED = "call.seed"
 """The scalar of every program that is the seed of the call."""
-
-
-def call_start(dim: str) -> str:
-    """The scalar of every program that says where the call starts in a dim."""
-    return f"call.start.{dim}"
 
 
 def call_most(bound: str) -> str:

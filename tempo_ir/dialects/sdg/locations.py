@@ -13,20 +13,26 @@ def file_location(path: str, line: int, column: int = 1) -> FileLineColLoc:
     return FileLineColLoc(StringAttr(path), IntAttr(line), IntAttr(column))
 
 
-def location_text(location: Attribute) -> str:
-    """`model.py:12`, or "" where the location names no file; a fused location shows its first file."""
+def file_of(location: Attribute) -> FileLineColLoc | None:
+    """The position in a file that a location names, the first and innermost of several; None where it names none."""
     match location:
         case FileLineColLoc():
-            return f"{location.filename.data}:{location.line.data}"
+            return location
         case NameLoc():
-            return location_text(location.location)
+            return file_of(location.location)
         case CallSiteLoc():
-            return location_text(location.callee) or location_text(location.caller)
+            return file_of(location.callee) or file_of(location.caller)
         case FusedLoc():
             parts = cast(ArrayAttr[Attribute], location.locations).data
-            return next((text for part in parts if (text := location_text(part))), "")
+            return next((found for part in parts if (found := file_of(part)) is not None), None)
         case _:
-            return ""
+            return None
+
+
+def location_text(location: Attribute) -> str:
+    """`model.py:12`, or "" where the location names no file; a fused location shows its first file."""
+    found = file_of(location)
+    return "" if found is None else f"{found.filename.data}:{found.line.data}"
 
 
 def value_text(value: SSAValue) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tempo_ir.dialects.sdg.base import SdgOp
 from tempo_ir.dialects.sdg.points import Analysis, producers
-from tempo_ir.dialects.sdg.reads import claim_problem, read_problem, unreached_problem
+from tempo_ir.dialects.sdg.reads import claim_problem, program_ops, read_problem, unreached_problem
 from tempo_ir.dialects.sdg.sources import SourceOp
-from tempo_ir.dialects.sdg.structure import MergeOp, OutputOp, ProgramOp, UntilOp, case_domain
+from tempo_ir.dialects.sdg.structure import HostOp, MergeOp, OutputOp, ProgramOp, UntilOp, case_domain
+from tempo_ir.dialects.sdg.until import arrival, needed_for, until_of
+from tempo_ir.graphs import reachable
 from tempo_ir.index import isl
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import IndexExpressionError
@@ -23,7 +25,8 @@ def narrow(program: ProgramOp, *, calls_stay: bool = False) -> None:
     ```
 
     Inputs, parameters and outputs keep their domains: the caller sees them. A pure op keeps more points where that
-    makes its domain simpler and every read stays inside. Cases of a merge that are left without points go away. Raises
+    makes its domain simpler and every read stays inside, or where its needed points come with no step of a dim that
+    ends by data, while its own do (`until.arrival`). Cases of a merge that are left without points go away. Raises
     OpError for a host call whose points have no exact domain, since it must run at these and no others. With
     `calls_stay` host calls keep their domains too: a pass may not change how often they run.
     """
@@ -31,6 +34,7 @@ def narrow(program: ProgramOp, *, calls_stay: bool = False) -> None:
     narrowable = [op for op in analysis.ops if not isinstance(op, SourceOp | OutputOp | UntilOp)]
     domains = {op: domain for op in narrowable if (domain := analysis.domain(op)) is not None}
     relax(analysis, domains)
+    keep_arrivals(program, domains, narrowable)
     for op, domain in domains.items():
         if domain != op.domain:
             op.domain = domain
@@ -56,6 +60,29 @@ def relax(analysis: Analysis, domains: dict[SdgOp, Domain]) -> None:
         if not worse:
             return
         refused |= worse
+
+
+def keep_arrivals(program: ProgramOp, domains: dict[SdgOp, Domain], narrowable: Sequence[SdgOp]) -> None:
+    """Give the ops that the end of a dim is computed from back their domains, in place, where their points no longer
+    come with a step of it, and with them what they read.
+
+    Nothing else changes: all points that are needed there exist, and what the end needs comes no later than before. A
+    call has to run at its needed points alone, so what it is read by stays as it is.
+    """
+    until = until_of(program_ops(program))
+    if until is None:
+        return
+    space, dim = program.space, until.dim
+    lost = [op for op in needed_for(until) if loses_arrival(op, domains.get(op, op.domain), space, dim)]
+    kept = reachable(lost, producers)
+    if any(isinstance(op, HostOp) and domains.get(op) != op.domain for op in kept):
+        return
+    domains.update({op: op.domain for op in narrowable if op in kept})
+
+
+def loses_arrival(op: SdgOp, domain: Domain, space: Space, dim: str) -> bool:
+    """Whether points of an op that come with steps of a dim that ends by data would come with none in a domain."""
+    return domain != op.domain and arrival(space, domain, dim) is None and arrival(space, op.domain, dim) is not None
 
 
 def leaves(op: SdgOp, domains: Mapping[SdgOp, Domain], space: Space) -> bool:

@@ -10,7 +10,8 @@ import itertools
 from collections.abc import Mapping
 from functools import lru_cache
 
-from tempo_ir.dialects.sdg.base import SdgOp
+from tempo_ir.dialects.sdg.base import SdgOp, check_results
+from tempo_ir.dialects.sdg.inference import Extents
 from tempo_ir.dialects.sdg.structure import MergeOp, ProgramOp, case_domain
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import (
@@ -20,6 +21,7 @@ from tempo_ir.index.expr import (
     Index,
     IndexExpressionError,
     Sym,
+    compare,
     conj,
     evaluate,
     free_symbols,
@@ -162,3 +164,16 @@ def claim_problem(claim: Cond, space: Space, domain: Domain) -> str | None:
     except IndexExpressionError:
         point = None
     return "which cannot be proved" if point is None else _at(point, domain)
+
+
+def holds(op: SdgOp, space: Space, domain: Domain) -> bool:
+    """Whether what an op needs besides its reads would be so at every point of a domain, were it over that: what it
+    claims, that extents are equal, that some case holds. Of its own domain the verifier knows it."""
+    extents = Extents()
+    if (types := op.inferred_types(extents)) is not None:
+        check_results(op, types, extents)
+    equal = [compare("=", first, second) for first, second, _ in extents.obligations]
+    claims = [*(claim for claim, _ in op.claims()), *equal]
+    if any(claim_problem(claim, space, domain) is not None for claim in claims):
+        return False
+    return not isinstance(op, MergeOp) or gap_problem(space, domain, op.conds) is None

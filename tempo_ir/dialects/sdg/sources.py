@@ -38,6 +38,7 @@ from tempo_ir.dialects.sdg.base import (
 )
 from tempo_ir.dialects.sdg.directives import EVERYWHERE
 from tempo_ir.dialects.sdg.inference import Extents
+from tempo_ir.dialects.sdg.symbols import call_start
 from tempo_ir.dialects.types import (
     DTYPES,
     Tensor,
@@ -47,7 +48,7 @@ from tempo_ir.dialects.types import (
     tensor,
 )
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import Expr, Slice
+from tempo_ir.index.expr import Const, Entry, Expr, Slice, free_symbols, substitute
 
 
 class SourceOp(SdgOp):
@@ -161,7 +162,10 @@ class ConstantOp(SdgOp):
 
 @irdl_op_definition
 class IndexOp(SdgOp):
-    """The value of an index expression at the point, as an i64 scalar: `sdg.index t + 1 in (t) : tensor<i64>`."""
+    """The value of an index expression at the point, as an i64 scalar: `sdg.index t + 1 in (t) : tensor<i64>`.
+
+    Dims count on from where a call starts; `t - call.start.t` is the point itself.
+    """
 
     name = "sdg.index"
 
@@ -201,7 +205,7 @@ class IndexOp(SdgOp):
 
     def verify_scope(self, space: Space) -> None:
         super().verify_scope(space)
-        if (problem := scope_problem(self.expression, self.domain, space)) is not None:
+        if (problem := scope_problem(unstarted(self.expression, space), self.domain, space)) is not None:
             raise VerifyException(problem)
 
 
@@ -246,8 +250,15 @@ class ArangeOp(SdgOp):
 
     def verify_scope(self, space: Space) -> None:
         super().verify_scope(space)
-        if (problem := scope_problem(self.range, self.domain, space)) is not None:
+        if (problem := scope_problem(unstarted(self.range, space), self.domain, space)) is not None:
             raise VerifyException(problem)
+        if starts := sorted(free_symbols(self.range.extent) & set(map(call_start, space.names))):
+            raise VerifyException(f"the extent {self.range.extent} of a range does not depend on {starts[0]}")
+
+
+def unstarted(entry: Entry, space: Space) -> Entry:
+    """An entry without what the dims start at, which every point knows."""
+    return substitute(entry, {call_start(name): Const(0) for name in space.names})
 
 
 @irdl_op_definition

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute
 
 from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, TokenType
 from tempo_ir.dialects.sdg.base import SdgOp
 from tempo_ir.dialects.types import SizeAttr, as_tensor
-from tempo_ir.index.expr import free_symbols
+from tempo_ir.index.expr import Expr, Sym, free_symbols, substitute
+
+
+def call_start(dim: str) -> str:
+    """The number that a call may start at in a dim; in sdg only what makes numbers of dims, `sdg.index` and
+    `sdg.arange`, may name it."""
+    return f"call.start.{dim}"
+
+
+def position(expression: Expr, dims: Iterable[str]) -> Expr:
+    """An expression over dims such that `sdg.index` makes what it is in an index or extent, whatever a call starts at:
+    `t - call.start.t + 1` for `t + 1`, which counts on from the start."""
+    return substitute(expression, {dim: Sym(dim) - Sym(call_start(dim)) for dim in dims})
 
 
 def property_symbols(op: SdgOp) -> frozenset[str]:

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from xdsl.ir import Attribute, Operation, Region, SSAValue
-from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.loop import (
     AccessOperation,
@@ -38,6 +37,7 @@ from tempo_ir.dialects.loop import (
 )
 from tempo_ir.dialects.sdg.locations import location_text, value_text
 from tempo_ir.index.expr import Index, index_text
+from tempo_ir.lowering.proofs import IllegalError
 from tempo_ir.lowering.storage.instances import Instance, instances
 
 AT_A_POINT = frozenset(f"sdg.{name}" for name in "random floordiv mod gather scatter_add".split())
@@ -47,12 +47,11 @@ AT_A_POINT = frozenset(f"sdg.{name}" for name in "random floordiv mod gather sca
 Row: TypeAlias = tuple[SSAValue, Index]
 
 
-class IllegalKernelError(PassFailedException):
+class IllegalKernelError(IllegalError):
     """A kernel that does not compute what it should: a fault of the compiler. `op` is the operation concerned."""
 
     def __init__(self, message: str, op: Operation):
-        super().__init__(f"internal error, illegal kernel: {message}")
-        self.op = op
+        super().__init__(f"internal error, illegal kernel: {message}", op)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,17 @@ from tempo_ir.index import (
     substitute,
 )
 
-_OTHER = (sdg.RandomOp, sdg.ScanOp, sdg.ScatterAddOp, sdg.SortOp, sdg.ArgsortOp, sdg.GatherOp)
+_OTHER = (
+    sdg.RandomOp,
+    sdg.ScanOp,
+    sdg.ScatterAddOp,
+    sdg.SortOp,
+    sdg.ArgsortOp,
+    sdg.GatherOp,
+    sdg.FloordivOp,
+    sdg.ModOp,
+)
+"""What has a kernel of its own, draws numbers, or fails at a point that is to be told."""
 
 
 class _NoFold(Exception):
@@ -212,7 +222,7 @@ def _built(loop: _Loop) -> ComputeOp:
     reads: dict[BufferAccess, tuple[BufferAccess, Index]] = {}
     for leaf in loop.steps:
         if any(isinstance(op, _OTHER) for op in leaf.body.block.ops):
-            raise _NoFold("an op has a kernel of its own, or draws numbers")
+            raise _NoFold("an op cannot be in the loop of a kernel")
         for access in leaf.reads:
             if access.buffer not in made and access.buffer not in loop.merges:
                 reads[access] = _whole(loop, access)
@@ -317,8 +327,12 @@ def _step(loop: _Loop, taken: Slice, extent: Extent) -> int:
     candidates = [difference.value] if isinstance(difference, Const) else [extent * taken.step, -extent * taken.step]
     runs = (name, Const(0), loop.count - 1)
     for step in candidates:
-        contiguous = abs(step) == extent * taken.step or (taken.step == 1 and 0 < abs(step) < extent)
-        if contiguous and loop.holds(Compare("=", following, taken.start + step), runs):
+        overlaps = taken.step == 1 and 0 < abs(step) < extent
+        if overlaps and not loop.holds(Compare(">=", loop.count, Const(1))):
+            continue  # all of no iterations would have rows of one
+        if (overlaps or abs(step) == extent * taken.step) and loop.holds(
+            Compare("=", following, taken.start + step), runs
+        ):
             return step
     raise _NoFold("a read does not move steadily, or leaves gaps")
 

@@ -56,6 +56,7 @@ from tempo_ir.lowering.kernels.translation import (
     translate,
 )
 from tempo_ir.lowering.kernels.translator import Unsupported
+from tempo_ir.passes.utilities import refuse
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class _Lowering:
         except Unsupported as unsupported:
             if self.target == "cpu" or library_op(leaf) is not None:
                 return None
-            raise PassFailedException(f"{unsupported}: it runs on cpu only, not on '{self.target}'") from None
+            refuse(leaf, f"{unsupported}: it runs on cpu only, not on '{self.target}'")
         known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
         self.names.add(known.kernel.sym_name.data)
         return replace(translation, kernel=known.kernel)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from xdsl.ir import Operation
+from xdsl.utils.exceptions import PassFailedException
 
 
-class UnsupportedKernel(Exception):
+class UnsupportedKernel(PassFailedException):
     """A tile kernel asks for what this back end does not have; the message says what to do instead."""
 
     def __init__(self, op: Operation, message: str):
-        super().__init__(f"{op.location}: {op.name}: {message}")
+        super().__init__(f"{op.name}: {message}")
         self.op = op

@@ -23,7 +23,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.loop import AccessOperation, BodyOperation, ForOp
 from tempo_ir.dialects.loop import HostOp as LoopHostOp
@@ -53,18 +52,18 @@ from tempo_ir.index.isl import (
     domain_set,
     params_set,
 )
+from tempo_ir.lowering.proofs import IllegalError
 from tempo_ir.lowering.schedule.bodies import FORMULAS, is_body_of, is_copy, is_formula_at
 from tempo_ir.lowering.schedule.occurrences import Frame, Occurrence, Timeline, common_loops, named, occurrences
 
 SOURCES = (InputOp, ParameterOp, HostStateOp)
 
 
-class IllegalScheduleError(PassFailedException):
+class IllegalScheduleError(IllegalError):
     """A loop program that does not compute what it should: a fault of the compiler. `op` is the sdg op concerned."""
 
     def __init__(self, message: str, op: SdgOp):
-        super().__init__(f"internal error, illegal schedule: {message}")
-        self.op = op
+        super().__init__(f"internal error, illegal schedule: {message}", op)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.loop import BufferDim, BufferType, ForOp, FreeOp, HostOp, OutputOp, ProgramOp
 from tempo_ir.index.domain import Space
@@ -42,15 +41,15 @@ from tempo_ir.index.expr import (
     substitute,
 )
 from tempo_ir.index.isl import DIM, Map, Set, Writer, counterexample, encode, params_set, read_map, read_set, tuple_text
+from tempo_ir.lowering.proofs import IllegalError
 from tempo_ir.lowering.storage.instances import Instance, instances, reads_in_place
 
 
-class IllegalStorageError(PassFailedException):
+class IllegalStorageError(IllegalError):
     """A plan that loses a value: a fault of the compiler. `op` is the operation concerned."""
 
     def __init__(self, message: str, op: Operation):
-        super().__init__(f"internal error, illegal storage: {message}")
-        self.op = op
+        super().__init__(f"internal error, illegal storage: {message}", op)
 
 
 @dataclass(frozen=True)

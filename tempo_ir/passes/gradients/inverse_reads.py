@@ -154,19 +154,27 @@ def _exclusive_groups(space: Space, producer: Domain, pieces: Sequence[Piece]) -
 
 def _exclude(space: Space, domain: Domain, first: Cond, second: Cond) -> bool:
     from tempo_ir.index import isl
+    from tempo_ir.index.limits import TooLarge, limited
 
-    return isl.prove(negate(conj(first, second)), space, domain)
+    try:
+        with limited():
+            return isl.prove(negate(conj(first, second)), space, domain)
+    except TooLarge:
+        return False
 
 
 @lru_cache(maxsize=4096)
 def inverse_pieces(space: Space, consumer: Domain, index: Index, producer: Domain) -> tuple[Piece, ...]:
-    """`isl.inverse` of a read, on values alone, so that the thousand equal reads of a deep network cost one answer."""
+    """`inverse` of a read, on values alone, so that the thousand equal reads of a deep network cost one answer. Raises
+    IndexExpressionError where it has no form, or takes isl more work than a question is worth."""
     current = tuple(Sym(dim) for dim in producer.dims)
     if index == current and consumer == producer:
         return ((TRUE, current),)
     from tempo_ir.index import isl
     from tempo_ir.index.inverse import inverse
+    from tempo_ir.index.limits import limited
 
-    access = isl.access_map(space, consumer, index, producer)
-    pieces = inverse(access, isl.domain_set(space, producer))
+    with limited():
+        access = isl.access_map(space, consumer, index, producer)
+        pieces = inverse(access, isl.domain_set(space, producer))
     return tuple((guard, tuple(producer.simplify(entry, space) for entry in box)) for guard, box in pieces)

@@ -23,6 +23,7 @@ from tempo_ir.dialects.sdg import (
     SubOp,
     domain_of,
 )
+from tempo_ir.dialects.sdg.symbols import position
 from tempo_ir.index import Binary, Const, Entry, Expr, MinMax, Slice, Space, Sym, free_symbols
 from tempo_ir.passes.building import GraphBuilder, full
 
@@ -71,7 +72,8 @@ def _value(build: GraphBuilder, expression: Expr, points: Mapping[str, Access]) 
     if isinstance(expression, Sym) and expression.name in points:
         return points[expression.name]
     if not free_symbols(expression) & points.keys():
-        return build.build(IndexOp, expression=expression, symbols=free_symbols(expression))
+        here = position(expression, build.domain.dims)
+        return build.build(IndexOp, expression=here, symbols=free_symbols(here))
     match expression:
         case Binary(op, lhs, rhs):
             return build.build(OPERATORS[op], _value(build, lhs, points), _value(build, rhs, points))

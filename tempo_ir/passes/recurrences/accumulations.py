@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeAlias
 
 from tempo_ir.dialects.sdg import (
@@ -33,12 +35,9 @@ from tempo_ir.passes.recurrences.reductions import identity
 from tempo_ir.passes.simplify.rule import current_point
 from tempo_ir.passes.vectorize.batching import shifts_only
 
-_REDUCTION: dict[type[BinaryOp], type[ReduceOp]] = {
-    AddOp: SumOp,
-    MulOp: ProdOp,
-    MaximumOp: MaxOp,
-    MinimumOp: MinOp,
-}
+_REDUCTION: Mapping[type[BinaryOp], type[ReduceOp]] = MappingProxyType(
+    {AddOp: SumOp, MulOp: ProdOp, MaximumOp: MaxOp, MinimumOp: MinOp}
+)
 
 
 @dataclass(frozen=True)

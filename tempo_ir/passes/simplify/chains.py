@@ -30,7 +30,15 @@ from tempo_ir.dialects.types import Extent, element, shape_of
 from tempo_ir.index import Cond, Const, Entry, Expr, Index, Slice, as_expr, compare, conj, substitute
 from tempo_ir.passes.building import full
 from tempo_ir.passes.recurrences.reductions import identity
-from tempo_ir.passes.simplify.rule import Rewriting, Rules, bindings, current_point, made_by, read_point_through
+from tempo_ir.passes.simplify.rule import (
+    Rewriting,
+    Rules,
+    bindings,
+    current_point,
+    made_by,
+    read_point_through,
+    source_of,
+)
 from tempo_ir.passes.simplify.shape import takes_all, within
 
 # ---- reductions do not mind where elements stand ----
@@ -39,10 +47,10 @@ from tempo_ir.passes.simplify.shape import takes_all, within
 def reduction_of_transpose(op: ReduceOp, rewriting: Rewriting) -> bool:
     """A reduction of a transpose -> a reduction over the axes as they were; what is left is transposed, if need be."""
     access = op.accesses[0]
-    inner = made_by(access, TransposeOp)
-    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
-    if inner is None or source is None:
+    found = source_of(access, TransposeOp)
+    if found is None:
         return False
+    inner, source = found
     axes = sorted(inner.permutation[axis] for axis in op.axes)
     left = [inner.permutation[axis] for axis in range(len(inner.permutation)) if axis not in op.axes]
     reduced = type(op)(source, axes, domain=op.domain)
@@ -95,10 +103,10 @@ def transpose_of_unit_axes(op: TransposeOp, rewriting: Rewriting) -> bool:
 def broadcast_of_leading_axes(op: BroadcastOp, rewriting: Rewriting) -> bool:
     """A broadcast of a reshape that put axes of extent 1 in front -> a broadcast of what was reshaped."""
     access = op.accesses[0]
-    inner = made_by(access, ReshapeOp)
-    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
-    if source is None:
+    found = source_of(access, ReshapeOp)
+    if found is None:
         return False
+    _, source = found
     shape, own = shape_of(access.tensor), shape_of(source.tensor)
     leading = len(shape) - len(own)
     if leading <= 0 or shape != (*[1] * leading, *own):
@@ -129,10 +137,10 @@ def sort_of_reordered(op: SortOp, rewriting: Rewriting) -> bool:
 def slice_of_transpose(op: SliceOp, rewriting: Rewriting) -> bool:
     """A slice of a transpose that leaves the axes in order -> a slice of what was transposed."""
     access = op.accesses[0]
-    inner = made_by(access, TransposeOp)
-    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
-    if inner is None or source is None:
+    found = source_of(access, TransposeOp)
+    if found is None:
         return False
+    inner, source = found
     kept = [inner.permutation[axis] for axis, entry in enumerate(op.take) if isinstance(entry, Slice)]
     if kept != sorted(kept):
         return False
@@ -143,10 +151,10 @@ def slice_of_transpose(op: SliceOp, rewriting: Rewriting) -> bool:
 def slice_of_broadcast(op: SliceOp, rewriting: Rewriting) -> bool:
     """A slice of a broadcast -> a smaller broadcast of a slice, or the slice alone."""
     access = op.accesses[0]
-    inner = made_by(access, BroadcastOp)
-    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
-    if source is None:
+    found = source_of(access, BroadcastOp)
+    if found is None:
         return False
+    _, source = found
     own, whole = shape_of(source.tensor), shape_of(access.tensor)
     added = len(whole) - len(own)
     take: list[Entry] = []
@@ -166,10 +174,10 @@ def slice_of_broadcast(op: SliceOp, rewriting: Rewriting) -> bool:
 def slice_of_reverse(op: SliceOp, rewriting: Rewriting) -> bool:
     """One element of a reversed axis -> that counted from the other end: `reverse(x)[0]` -> `x[3]`."""
     access = op.accesses[0]
-    inner = made_by(access, ReverseOp)
-    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
-    if inner is None or source is None:
+    found = source_of(access, ReverseOp)
+    if found is None:
         return False
+    inner, source = found
     entry, extent = op.take[inner.axis], shape_of(source.tensor)[inner.axis]
     if isinstance(entry, Slice):
         return False
@@ -198,10 +206,10 @@ def slice_of_concat(op: SliceOp, rewriting: Rewriting) -> bool:
 def slice_of_pad(op: SliceOp, rewriting: Rewriting) -> bool:
     """A slice that takes nothing of what was put round a tensor -> a slice of the tensor."""
     access = op.accesses[0]
-    inner = made_by(access, PadOp)
-    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
-    if inner is None or source is None:
+    found = source_of(access, PadOp)
+    if found is None:
         return False
+    inner, source = found
     take = op.take
     lows = [substitute(low, bindings(access, inner)) for low in inner.low]
     for axis, (low, extent) in enumerate(zip(lows, shape_of(source.tensor), strict=True)):

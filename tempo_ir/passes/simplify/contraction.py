@@ -24,6 +24,7 @@ from tempo_ir.dialects.sdg import (
     SumOp,
     TransposeOp,
 )
+from tempo_ir.dialects.sdg.symbols import position
 from tempo_ir.dialects.types import Extent, element, is_float, shape_of, tensor
 from tempo_ir.index import Const, Domain, Expr, Slice, free_symbols
 from tempo_ir.passes.building import narrowed, number_of, static_product
@@ -287,7 +288,8 @@ def _count(rewriting: Rewriting, count: Expr, domain: Domain, op: SumOp) -> Acce
     element_type = element(op.result.type)
     if isinstance(count, Const):
         return Access(rewriting.rewriter.insert(ConstantOp(count.value, tensor(element_type))).result)
-    index = _insert(rewriting, IndexOp(count, domain=narrowed(domain, (), free_symbols(count))))
+    expression = position(count, domain.dims)
+    index = _insert(rewriting, IndexOp(expression, domain=narrowed(domain, (), free_symbols(expression))))
     return _insert(rewriting, CastOp(index, element_type, domain=narrowed(domain, (index,))))
 
 

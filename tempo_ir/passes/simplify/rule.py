@@ -84,6 +84,13 @@ def read_point_through(access: Access, inner: Access, producer: SdgOp) -> Access
     return read_through(access, inner, producer) if point_entries(access.index) else None
 
 
+def source_of(access: Access, kind: type[Kind]) -> tuple[Kind, Access] | None:
+    """The op of a class that made what is read at a point, and what it reads there; None where there is no such op."""
+    inner = made_by(access, kind)
+    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
+    return None if inner is None or source is None else (inner, source)
+
+
 def bindings(access: Access, producer: SdgOp) -> dict[str, Any]:
     """The dims of a producer as the expressions at which a read of one point reads them."""
     return dict(zip(producer.domain.dims, access.index, strict=True))

@@ -16,6 +16,7 @@ from tempo_ir.dialects.sdg import (
     ConcatOp,
     ConstantOp,
     ContractOp,
+    IndexOp,
     ReduceOp,
     ReshapeOp,
     ReverseOp,
@@ -28,8 +29,9 @@ from tempo_ir.dialects.sdg import (
     TransposeOp,
     UnaryOp,
 )
+from tempo_ir.dialects.sdg.symbols import position
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of
-from tempo_ir.index import Entry, Expr, Index, Slice, as_expr, simplify
+from tempo_ir.index import Const, Entry, Expr, Index, Slice, as_expr, free_symbols, simplify
 from tempo_ir.passes.building import GraphBuilder, full, static_product, symbols_of
 
 Axes: TypeAlias = tuple[int | None, ...]
@@ -148,9 +150,7 @@ def rebuild(
     """The op over a part of an axis of its result, from operands over that part; `at` reads its dims where it is."""
     match op:
         case ArangeOp():
-            taken = op.range
-            values = part.of(Slice(at(taken.start), at(taken.stop), taken.step))
-            return build.build(ArangeOp, symbols=symbols_of([values.start, values.stop]), values=values)
+            return _numbers(build, op, part, at(op.range.start))
         case ConstantOp():
             assert op.number is not None
             number = build.number(op.number, element(op.result.type))
@@ -177,6 +177,19 @@ def rebuild(
             return build.cast(operands[0], element(op.result.type))
         case _:
             return build.build(type(op), *operands)
+
+
+def _numbers(build: GraphBuilder, op: ArangeOp, part: Part, start: Expr) -> Access:
+    """Part of a range of numbers: as many from its first on, moved. Dims as numbers count on from where a call starts,
+    places along an axis do not."""
+    step = op.range.step
+    values = Slice(start, simplify(start + step * (as_expr(part.extent) - 1) + 1), step)
+    numbers = build.build(ArangeOp, symbols=symbols_of([values.start, values.stop]), values=values)
+    moved = simplify(step * part.start)
+    if moved == Const(0):
+        return numbers
+    expression = position(moved, build.domain.dims)
+    return build.add(numbers, build.build(IndexOp, expression=expression, symbols=free_symbols(moved)))
 
 
 def _resized(op: SdgOp, axis: int, part: Part, at: Substitute) -> Shape:

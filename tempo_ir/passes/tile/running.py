@@ -45,6 +45,7 @@ from tempo_ir.dialects.sdg import (
     ReduceOp,
     SumOp,
 )
+from tempo_ir.dialects.sdg.symbols import position
 from tempo_ir.dialects.types import element, is_bool, is_float, shape_of
 from tempo_ir.index import (
     Compare,
@@ -152,7 +153,7 @@ class ArgReduction(Running):
         start = parts.part.start
         position = inside
         if start != Const(0):
-            position = build.add(inside, build.build(IndexOp, expression=start, symbols=free_symbols(start)))
+            position = build.add(inside, self._offset(build, start))
         if carried is None:
             return [extreme, position]
         before, place = carried
@@ -166,6 +167,11 @@ class ArgReduction(Running):
         earlier = build.logical_and(equal, build.build(LtOp, position, place))
         taken = build.build(OrOp, better, earlier)
         return [build.select(taken, extreme, before), build.select(taken, position, place)]
+
+    @staticmethod
+    def _offset(build: GraphBuilder, start: Expr) -> Access:
+        expression = position(start, build.domain.dims)
+        return build.build(IndexOp, expression=expression, symbols=free_symbols(start))
 
     def result(self, build: GraphBuilder, carried: Sequence[Access]) -> Access:
         return carried[1]

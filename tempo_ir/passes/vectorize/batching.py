@@ -39,6 +39,7 @@ from tempo_ir.dialects.sdg import (
     TransposeOp,
     UnaryOp,
 )
+from tempo_ir.dialects.sdg.symbols import call_start
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of, tensor
 from tempo_ir.index import Const, Domain, Entry, Expr, Slice, Sym, free_symbols
 from tempo_ir.passes.building import GraphBuilder, full, normal_form, symbols_of
@@ -202,8 +203,8 @@ def merge(build: GraphBuilder, op: SdgOp, operands: Sequence[Operand], batch: Ba
 
 
 def index(build: GraphBuilder, op: SdgOp, operands: Sequence[Operand], batch: Batch) -> Access:
-    """`t + 1` becomes the range `1:T + 1`."""
-    shift = cast(IndexOp, op).expression - Sym(batch.dim)
+    """`t + 1` becomes the range `1:T + 1`, from where a call starts."""
+    shift = cast(IndexOp, op).expression - Sym(batch.dim) + Sym(call_start(batch.dim))
     values = Slice(batch.first + shift, batch.end + shift)
     return build.build(ArangeOp, symbols=free_symbols(values), values=values)
 
@@ -260,6 +261,13 @@ def batched_entry(entry: Entry, batch: Batch) -> Entry:
         return entry
     shift = entry - Sym(batch.dim)
     return Slice(batch.first + shift, batch.end + shift)
+
+
+def on_axis(entry: Entry, batch: Batch) -> Entry:
+    """Where what an entry reads of the dim is on the axis."""
+    if isinstance(entry, Slice):
+        return Slice(entry.start - batch.first, entry.stop - batch.first, entry.step)
+    return entry - batch.first
 
 
 def shifts_only(entry: Entry, dim: str) -> bool:

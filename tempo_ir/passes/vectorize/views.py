@@ -7,7 +7,7 @@ from tempo_ir.dialects.types import shape_of
 from tempo_ir.index import Entry, Index, Slice
 from tempo_ir.passes.building import GraphBuilder, full
 from tempo_ir.passes.utilities import is_slice
-from tempo_ir.passes.vectorize.batching import Batch
+from tempo_ir.passes.vectorize.batching import Batch, on_axis
 
 
 def view(build: GraphBuilder, batched: Access, dims: tuple[str, ...], batch: Batch, index: Index) -> Access:
@@ -20,11 +20,11 @@ def view(build: GraphBuilder, batched: Access, dims: tuple[str, ...], batch: Bat
     entry, others = index[position], (*index[:position], *index[position + 1 :])
     read = Access(batched.value, others)
     axis = sum(map(is_slice, others))
-    if not isinstance(entry, Slice):
-        return _taken(build, read, axis, entry - batch.first)
-    start, stop = entry.start - batch.first, entry.stop - batch.first
-    if Slice(start, stop, entry.step) != full(batch.count):
-        read = _taken(build, read, axis, Slice(start, stop, entry.step))
+    taken = on_axis(entry, batch)
+    if not isinstance(taken, Slice):
+        return _taken(build, read, axis, taken)
+    if taken != full(batch.count):
+        read = _taken(build, read, axis, taken)
     return _moved(build, read, axis, sum(map(is_slice, index[:position])))
 
 
