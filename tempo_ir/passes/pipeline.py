@@ -10,6 +10,7 @@ DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-devectorize",
     "sdg-unlift",
     "sdg-lift",
+    "sdg-accumulate",
     "sdg-vectorize",
     "sdg-simplify",
     "sdg-fold-constants",

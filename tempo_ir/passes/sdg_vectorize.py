@@ -19,8 +19,9 @@ draws, inputs and outputs stay as they are, and so does what a gradient names. O
 that are connected, by reads among them, to a contraction that gains by it: where operands that are the same at all
 points (weights, read once then) are larger than the result, whose rows are kept for all points then; or where a range
 of its rows is read. Chains of small ops, products of operands that all vary (T outer products), and products of many
-rows with few weights, whose rows fit a cache, gain nothing from memory for all points. `all=true` takes them too,
-`dims=t` names the dims to try; by default all are, inner ones first.
+rows with few weights, whose rows fit a cache, gain nothing from memory for all points. Nor does what a loop over the
+dim makes and a running sum takes row by row (see sdg-accumulate): its rows would all be kept. `all=true` takes them
+too, `dims=t` names the dims to try; by default all are, inner ones first.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from tempo_ir.dialects.types import Shape, shape_of
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Domain, Index, Space, Sym, as_expr, free_symbols
 from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
+from tempo_ir.passes.recurrences.interleaving import row_by_row
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.utilities import dims_to_try, erase, is_slice, programs, sdg_ops
 from tempo_ir.passes.vectorize.batching import (
@@ -110,6 +112,10 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch
             able[op] = points_of(op, dim, program.space)
         else:
             remark(op, f"not vectorised along {dim}: {problem}")
+    if not take_all:
+        for op in row_by_row(ops, dim, program.space):
+            if able.pop(op, None) is not None:
+                remark(op, f"not vectorised along {dim}: a loop over {dim} makes it, and sums take it, row by row")
     while bare := [op for op in able if loses_a_guard(op, able, dim, program.space)]:
         for op in bare:
             remark(op, f"not vectorised along {dim}: a reader reads it only where there is a point of {dim}")

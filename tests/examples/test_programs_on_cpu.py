@@ -10,7 +10,7 @@ import torch
 
 import tempo_ir as tp
 from benchmarks.reinforce_torch import TorchReinforce
-from examples import llama, reinforce, rnn
+from examples import llama, n_step, reinforce, rnn
 from tempo_ir import llm, nn, optim
 from tempo_ir.reference import philox
 
@@ -222,3 +222,24 @@ def test_reinforce_learns_cartpole(seed: int) -> None:
     score = exe(I=100, T=500, state=exe.init(seed=seed), seed=seed)["score"]
     assert score[:3].mean() < 60
     assert score[-10:].mean() > 300
+
+
+# -- n-step returns
+
+
+def test_learning_from_n_step_returns_keeps_n_rows() -> None:
+    """Of 48 environments of 3x8x8; the whole is `python examples/n_step.py`."""
+    row = 48 * 3 * 8 * 8 * 4
+    program = {n: n_step.n_step(n=n, envs=48, side=8) for n in (1, 8, None)}
+    peaks = {}
+    for n in program:
+        executable = tp.compile(program[n])
+        last = tp.compile(program[n], without=("sdg-accumulate",))
+        state = executable.init(0)
+        out, expected = (exe(T=200, state=state, seed=1) for exe in (executable, last))
+        assert n_step.difference(out, expected) < 1e-4
+        peaks[n] = executable.stats.peak_bytes
+        if n is not None:
+            assert last.stats.peak_bytes > 200 * row
+            assert peaks[n] < last.stats.peak_bytes * (n + 1) / (0.8 * 200) * 1.5  # small rows: the rest weighs more
+    assert peaks[None] > 16 * max(peaks[1], peaks[8])

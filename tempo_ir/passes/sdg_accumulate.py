@@ -1,0 +1,318 @@
+"""sdg-accumulate: a sum over all steps, of rows that a loop makes, is kept as it runs, so that the rows need not be.
+
+Before (gradients of weights that all steps share; `%x` recurs along t, all of its rows are kept):
+
+    %g = sdg.contract "bk,bn->kn" %x[t], %d[t] in (t) : (!x, !d) -> !w
+    %s = sdg.sum %g[0:T] axes [0] : (!w) -> !w
+    sdg.output "s" %s : !w
+
+After (one sum, updated in place; of `%x` as many rows are kept as `%d[t]` looks ahead):
+
+    %0 = sdg.constant 0.0 : !w
+    %s = sdg.merge {t = 0 : %0, t > 0 : %s_1[t - 1]} in (t) : (!w, !w) -> !w
+    %s_1 = sdg.add %s[t], %g[t] in (t) : (!w, !w) -> !w
+    %s_2 = sdg.merge {T = 0 : %0, T > 0 : %s_1[T - 1]} : (!w, !w) -> !w
+    sdg.output "s" %s_2 : !w
+
+So learning from returns over n steps runs n - 1 steps after acting, in one loop, and storage is n rows and not T. Any
+reduction will do, and contractions over a range, `"tbk,tbn->kn" %x[0:T], %d[0:T]`.
+
+It applies where the rows are made of what recurs along the dim, for which there is a loop anyway; where each can be had
+a fixed number of steps after its own, however many there are (not where a row needs a return to the end, `r[t:T]`); and
+where it pays: where the rows that a step keeps for the sums, those that nothing else keeps, are more bytes than the
+sums, which each step reads and writes, or are more than `memory` bytes in `steps` steps. sdg-vectorize leaves alone
+what makes such rows. It does not apply to a dim that ends by data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import TypeAlias, TypedDict
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from tempo_ir.dialects.sdg import (
+    Access,
+    AccessOp,
+    ContractOp,
+    DivOp,
+    MeanOp,
+    MergeOp,
+    OutputOp,
+    ProgramOp,
+    ReduceOp,
+    SdgOp,
+    SourceOp,
+    SumOp,
+    TokenType,
+    domain_of,
+)
+from tempo_ir.dialects.sdg.until import until_of
+from tempo_ir.dialects.types import element, shape_of, tensor
+from tempo_ir.graphs import reachable
+from tempo_ir.index import TRUE, Const, Domain, Entry, Index, Slice, Space, Sym, compare, free_symbols, substitute
+from tempo_ir.passes.building import GraphBuilder, normal_form
+from tempo_ir.passes.recurrences.interleaving import Lookahead, looped
+from tempo_ir.passes.recurrences.reductions import accumulator, combining, identity
+from tempo_ir.passes.remarks import collecting, count, remark
+from tempo_ir.passes.sdg_dce import remove_dead_ops
+from tempo_ir.passes.sdg_vectorize import choose
+from tempo_ir.passes.utilities import erase, programs, sdg_ops
+
+OPEN_EXTENT = 64
+"""Elements that an axis of no fixed extent is taken to have."""
+
+
+@dataclass(frozen=True)
+class SdgAccumulatePass(ModulePass):
+    """Keep sums over all steps as they run."""
+
+    name = "sdg-accumulate"
+
+    steps: int = 256
+    """How many points a dim is expected to have where nothing says so."""
+
+    memory: int = 2**26
+    """The bytes that may be kept for a sum where that moves fewer bytes."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for program in programs(op):
+            until = until_of(sdg_ops(program))
+            names = [name for name in program.space.names if until is None or name != until.dim]
+            done = sum(accumulate(program, dim, self.steps, self.memory) for dim in names)
+            count(self, "accumulated", done)
+            if done:
+                remove_dead_ops(program)
+
+
+Reduction: TypeAlias = ReduceOp | ContractOp
+
+
+class Place(TypedDict, total=False):
+    """Which axis, or which letter."""
+
+    axis: int
+    letter: str
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A reduction of the rows at a range of points of a dim that its own domain lacks: `axis` of a reduction's operand,
+    `letter` of a contraction."""
+
+    op: Reduction
+    dim: str
+    points: Slice
+    axis: int = 0
+    letter: str = ""
+
+    @property
+    def space(self) -> Space:
+        """The dims of the program."""
+        return self.op.space
+
+    @property
+    def rows(self) -> list[Access]:
+        """What the op reads, at one point of the range."""
+        return [Access(access.value, self._row(access)) for access in self.op.accesses]
+
+    def _row(self, access: Access) -> Index:
+        dims = domain_of(access.value).dims
+        here: dict[tuple[str, Entry], Entry] = {(self.dim, self.points): Sym(self.dim)}
+        return tuple(here.get((name, entry), entry) for name, entry in zip(dims, access.index, strict=True))
+
+
+def accumulate(program: ProgramOp, dim: str, steps: int, memory: int) -> int:
+    """Accumulate the reductions along a dim that can be, in place, if it pays; how many."""
+    ops = sdg_ops(program)
+    found = [whole for op in ops if isinstance(op, Reduction) for whole in wholes(op, dim)]
+    loop = looped(ops, dim, program.space) if found else {}
+    if not loop:
+        return 0
+    ahead = Lookahead(ops, dim, program.space)
+    after = reachable(loop, ahead.readers.__getitem__)
+    sums: dict[SdgOp, Whole] = {}
+    for whole in found:
+        if whole.op not in after:
+            continue
+        if lag(whole, ahead) < inf:
+            sums.setdefault(whole.op, whole)
+        else:
+            remark(whole.op, f"not accumulated over {dim}: what it reduces waits for the last step")
+    rows, kept = sum(map(value_bytes, kept_rows(program, dim, sums, ahead))), sum(map(result_bytes, sums))
+    if rows < kept and rows * steps <= memory:
+        for op in sums:
+            remark(op, f"not accumulated over {dim}: its rows are {rows} bytes a step, the sums {kept}")
+        return 0
+    for whole in sums.values():
+        accumulate_one(whole)
+    return len(sums)
+
+
+def wholes(op: Reduction, dim: str) -> Iterator[Whole]:
+    """The ranges of a dim, the same at all points, whose rows an op reduces."""
+    if dim in op.domain.dims:
+        return
+    found = reduced_axes(op) if isinstance(op, ReduceOp) else reduced_letters(op)
+    for (name, points), place in found:
+        if name == dim and points.step == 1 and not free_symbols(points) & set(op.space.names):
+            yield Whole(op, dim, points, **place)
+
+
+def ranges_of(access: Access) -> list[tuple[str, Slice]]:
+    """The ranges that an access reads, by dims, one for each of its first axes."""
+    dims = domain_of(access.value).dims
+    return [(name, entry) for name, entry in zip(dims, access.index, strict=True) if isinstance(entry, Slice)]
+
+
+def reduced_axes(op: ReduceOp) -> Iterator[tuple[tuple[str, Slice], Place]]:
+    """The ranges whose axes an op reduces."""
+    for axis, points in enumerate(ranges_of(op.accesses[0])):
+        if axis in op.axes:
+            yield points, {"axis": axis}
+
+
+def reduced_letters(op: ContractOp) -> Iterator[tuple[tuple[str, Slice], Place]]:
+    """The ranges that are read by all operands of a contraction that have a letter, which the result has not."""
+    inputs, output = op.letters
+    for letter in dict.fromkeys("".join(inputs)):
+        ranges: set[tuple[str, Slice] | None] = set()
+        for letters, access in zip(inputs, op.accesses, strict=True):
+            if letter in letters:
+                own = dict(enumerate(ranges_of(access)))
+                ranges.add(own.get(letters.index(letter)) if letters.count(letter) == 1 else None)
+        if letter not in output and len(ranges) == 1 and (only := next(iter(ranges))) is not None:
+            yield only, {"letter": letter}
+
+
+# ---- whether it can be, and pays ----
+
+
+def lag(whole: Whole, ahead: Lookahead) -> float:
+    """How many steps after its own the latest row of a reduction can be had; `inf` where that is no fixed number, or
+    as many as there are."""
+    latest = 0.0
+    for access in whole.op.accesses:
+        producer = access.value.owner
+        if isinstance(producer, SdgOp):
+            latest = max(latest, ahead.steps[producer])
+    bound = whole.space.bound(whole.dim)
+    return inf if isinstance(bound, Const) and 2 * latest >= bound.value else latest
+
+
+def kept_rows(program: ProgramOp, dim: str, sums: dict[SdgOp, Whole], ahead: Lookahead) -> list[SSAValue]:
+    """What has a row of each point of a dim in memory for the sums alone."""
+    with collecting():  # what sdg-vectorize would remark is not said twice
+        vectorised = choose(program, dim, take_all=False)
+    behind = ahead.within(sums)
+    readers: dict[SdgOp, None] = {**dict.fromkeys(sums), **{op: None for op in vectorised if op in behind}}
+    kept: dict[SSAValue, None] = {}
+    for reader in readers:
+        assert isinstance(reader, AccessOp)
+        for access in reader.accesses:
+            producer = access.value.owner
+            if not isinstance(producer, SdgOp) or isinstance(producer, SourceOp) or dim not in producer.domain.dims:
+                continue
+            if all(use.operation in readers or runs_along(use.operation, ahead) for use in access.value.uses):
+                kept[access.value] = None
+    return list(kept)
+
+
+def runs_along(user: Operation, ahead: Lookahead) -> bool:
+    """Whether a reader needs no more than a fixed number of rows; an output keeps all."""
+    return isinstance(user, SdgOp) and not isinstance(user, OutputOp) and ahead.steps[user] < inf
+
+
+def value_bytes(value: SSAValue) -> int:
+    """The bytes of one row of a value."""
+    if isinstance(value.type, TokenType):
+        return 0
+    kind = element(value.type)
+    assert isinstance(kind, FixedBitwidthType)
+    return kind.size * math.prod(extent if isinstance(extent, int) else OPEN_EXTENT for extent in shape_of(value.type))
+
+
+def result_bytes(op: SdgOp) -> int:
+    """The bytes of an op's result."""
+    return value_bytes(op.results[0])
+
+
+# ---- how ----
+
+
+def accumulate_one(whole: Whole) -> None:
+    """Make a reduction the last value of a recurrence."""
+    op, dim = whole.op, whole.dim
+    shape = shape_of(op.results[0].type)
+    wide = accumulator(type(op), element(op.results[0].type))
+    outside = GraphBuilder(op, op.domain, op.location)
+    inside = outside.at(steps_of(whole))
+    nothing = outside.constant(identity(type(op), wide), wide, shape)
+    row = inside.cast(row_of(whole, inside, wide), wide)
+    here = tuple(map(Sym, inside.domain.dims))
+    before = MergeOp((TRUE, nothing), domain=inside.domain, result_type=tensor(wide, shape))
+    inside.insert(before, op.results[0].name_hint)
+    step = combining(type(op), wide)(Access(before.result, here), row, domain=inside.domain)
+    total = inside.insert(step, op.results[0].name_hint)
+    first, end = whole.points.start, whole.points.stop
+    previous = substitute(here, {dim: Sym(dim) - 1})
+    starts = compare("=", Sym(dim), first)
+    before.set_cases([(starts, nothing), (compare(">", Sym(dim), first), Access(total.value, previous))])
+    last = Access(total.value, substitute(here, {dim: end - 1}))
+    result = outside.cast(averaged(whole, outside, or_nothing(whole, outside, last, nothing)), kind_of(op))
+    op.results[0].replace_all_uses_with(result.value)
+    erase([op])
+
+
+def kind_of(op: SdgOp) -> Attribute:
+    """The element type of an op's result."""
+    return element(op.results[0].type)
+
+
+def steps_of(whole: Whole) -> Domain:
+    """The op's points, at each point of the range."""
+    domain = whole.op.domain
+    dims = whole.space.order({*domain.dims, whole.dim})
+    ranges = {name: (first, end) for name, first, end in domain.ranges}
+    ranges[whole.dim] = (whole.points.start, whole.points.stop)
+    ordered = tuple((name, *ranges[name]) for name in dims if name in ranges)
+    return normal_form(Domain(dims, ordered, domain.where), whole.space)
+
+
+def row_of(whole: Whole, build: GraphBuilder, wide: Attribute) -> Access:
+    """What one row adds."""
+    op, rows = whole.op, whole.rows
+    if isinstance(op, ContractOp):
+        inputs, output = op.letters
+        spec = ",".join(letters.replace(whole.letter, "") for letters in inputs)
+        return build.contract(f"{spec}->{output}", *(build.cast(row, wide) for row in rows))
+    others = [axis - (axis > whole.axis) for axis in op.axes if axis != whole.axis]
+    kind = SumOp if isinstance(op, MeanOp) else type(op)
+    return build.reduce(kind, build.cast(rows[0], wide), others)
+
+
+def averaged(whole: Whole, build: GraphBuilder, total: Access) -> Access:
+    """A total over the number of elements, where that is asked for."""
+    op = whole.op
+    if not isinstance(op, MeanOp):
+        return total
+    shape = shape_of(op.accesses[0].tensor)
+    return build.build(DivOp, total, build.count([shape[axis] for axis in op.axes], element(total.type)))
+
+
+def or_nothing(whole: Whole, build: GraphBuilder, last: Access, nothing: Access) -> Access:
+    """The last value; what the reduction of nothing gives where there are no rows."""
+    from tempo_ir.index import isl
+
+    first, end = whole.points.start, whole.points.stop
+    if isl.prove(compare(">", end, first), whole.space, build.domain):
+        return build.copy(last)
+    never_negative = isl.prove(compare(">=", end, first), whole.space, build.domain)
+    cases = ((compare("=" if never_negative else "<=", end, first), nothing), (compare(">", end, first), last))
+    return build.insert(MergeOp(*cases, domain=build.domain, result_type=last.tensor), whole.op.results[0].name_hint)
