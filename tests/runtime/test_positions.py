@@ -90,7 +90,7 @@ def test_readers_that_are_no_ranges(start):
 
 def test_passes_print_what_can_be_read():
     module = program(NUMBERED)
-    get_all_passes()["sdg-vectorize"]()().apply(Context(), module)
+    get_all_passes()["sdg-vectorize"]()(all=True).apply(Context(), module)
     assert "sdg.arange [call.start.t + 1:T + call.start.t + 1]" in str(module)
     again = parse(str(module))
     again.verify()
