@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 
 import tempo_ir as tp
 from tempo_ir.dialects.sdg import Sdg
-from tempo_ir.passes import get_all_passes
+from tempo_ir.passes.sdg_vectorize import SdgVectorizePass
 
 X = np.array([0.5, -2.0, 3.0, 1.25, -0.75])
 ROWS = np.arange(5)
@@ -90,7 +90,7 @@ def test_readers_that_are_no_ranges(start):
 
 def test_passes_print_what_can_be_read():
     module = program(NUMBERED)
-    get_all_passes()["sdg-vectorize"]()(all=True).apply(Context(), module)
+    SdgVectorizePass(all=True).apply(Context(), module)
     assert "sdg.arange [call.start.t + 1:T + call.start.t + 1]" in str(module)
     again = parse(str(module))
     again.verify()
