@@ -19,7 +19,7 @@ import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import islpy
 from islpy import (
@@ -133,7 +133,7 @@ def _memoised(key: tuple[object, ...], compute: Callable[[], Value]) -> Value:
     memo = _PER_THREAD.memo
     if key in memo:
         memo.move_to_end(key)
-        return memo[key]  # type: ignore[return-value]
+        return cast("Value", memo[key])
     value = compute()
     memo[key] = value
     if len(memo) > MEMO_ENTRIES:

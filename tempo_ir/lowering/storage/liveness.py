@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from tempo_ir.dialects.loop import ForOp
 from tempo_ir.index.domain import Space
@@ -152,7 +152,7 @@ class Liveness:
     def _asked(self, key: Hashable, compute: Callable[[], Answer]) -> Answer:
         if key not in self.answers:
             self.answers[key] = compute()
-        return self.answers[key]  # type: ignore[return-value]
+        return cast("Answer", self.answers[key])
 
     # -- answers
 
