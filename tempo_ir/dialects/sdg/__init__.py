@@ -81,6 +81,7 @@ from tempo_ir.dialects.sdg.elementwise import (
     XorOp,
 )
 from tempo_ir.dialects.sdg.locations import error_text, file_location, location_text, op_text, value_text
+from tempo_ir.dialects.sdg.ordering import ArgsortOp, OrderOp, ReverseOp, SortOp
 from tempo_ir.dialects.sdg.reduction import (
     ArgmaxOp,
     ArgminOp,
@@ -98,18 +99,14 @@ from tempo_ir.dialects.sdg.reduction import (
     SumOp,
 )
 from tempo_ir.dialects.sdg.shape_ops import (
-    ArgsortOp,
     BroadcastOp,
     ConcatOp,
     GatherOp,
     OneHotOp,
-    OrderOp,
     PadOp,
     ReshapeOp,
-    ReverseOp,
     ScatterAddOp,
     SliceOp,
-    SortOp,
     ToShapeOp,
     TransposeOp,
 )
