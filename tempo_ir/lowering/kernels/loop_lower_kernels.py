@@ -56,6 +56,7 @@ from tempo_ir.lowering.kernels.translation import (
     translate,
 )
 from tempo_ir.lowering.kernels.translator import Unsupported
+from tempo_ir.names import fresh_name
 from tempo_ir.passes.utilities import refuse
 
 
@@ -125,7 +126,8 @@ class _Lowering:
 
     def _translated(self, leaf: BodyOperation) -> Translation | None:
         try:
-            translation = translate(leaf, self._name(leaf), self.program.space, self.layouts, TARGETS[self.target])
+            name = fresh_name(kernel_name(leaf), self.names)
+            translation = translate(leaf, name, self.program.space, self.layouts, TARGETS[self.target])
         except Unsupported as unsupported:
             if self.target == "cpu" or library_op(leaf) is not None:
                 return None
@@ -133,14 +135,6 @@ class _Lowering:
         known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
         self.names.add(known.kernel.sym_name.data)
         return replace(translation, kernel=known.kernel)
-
-    def _name(self, leaf: BodyOperation) -> str:
-        base = name = kernel_name(leaf)
-        number = 1
-        while name in self.names:
-            number += 1
-            name = f"{base}_{number}"
-        return name
 
     def _status(self) -> SSAValue:
         """The memory in which kernels leave the number of a run-time error."""

@@ -25,6 +25,7 @@ from tempo_ir.lowering.kernels.nests import GridAxis, Sink, write_all
 from tempo_ir.lowering.kernels.scans import write_scan, write_scatter_add
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder
 from tempo_ir.lowering.kernels.translator import AxisKey, Decisions, Refine, Source, Translator
+from tempo_ir.names import fresh_name
 
 STATUS = "status"
 
@@ -217,10 +218,7 @@ def pointer_names(buffers: Sequence[SSAValue]) -> dict[SSAValue, str]:
     """A name for each buffer: its own, made unique."""
     names: dict[SSAValue, str] = {}
     for number, buffer in enumerate(buffers):
-        name = buffer.name_hint or f"b{number}"
-        while name in names.values() or name == STATUS:
-            name += "_"
-        names[buffer] = name
+        names[buffer] = fresh_name(buffer.name_hint or f"b{number}", {STATUS, *names.values()})
     return names
 
 
