@@ -34,7 +34,7 @@ from tempo_ir.index.expr import Expr, Index, Slice, free_symbols, index_text
 from tempo_ir.index.parser import parse_expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed; `frozen` would make it four times as slow to make
 class BufferAccess:
     """The rows `buffer[index]` as a tensor of `type`; a symbolic extent may be less than the buffer has room for."""
 
