@@ -105,6 +105,37 @@ def test_copies(cases: str) -> None:
     agrees(text, planned(text, form=False))
 
 
+BACKWARDS = """
+sdg.program @backwards dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<3xf32>
+  %one = sdg.constant 1.0 : tensor<3xf32>
+  %p = sdg.merge {t = T - 1 : %one, true : %q[t]} in (t: 1 to T) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %q = sdg.mul %p[t + 1], %x[t + 1] in (t: 1 to T - 1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  sdg.output "y" %p[t + 1] in (t: 0 to T - 1) : tensor<3xf32>
+}
+"""
+"""The last row of `p` is a constant, written before the loop if there is one: `p` has no row at T = 0."""
+
+
+@pytest.mark.parametrize("guard", [True, False])
+def test_the_first_row_of_a_ring_is_none_before_its_rows(guard: bool) -> None:
+    program = schedule_program(parse(BACKWARDS))
+    (around,) = (op for op in program.body.block.ops if isinstance(op, loop.IfOp))
+    if not guard:
+        (inner,) = around.then.block.ops
+        inner.detach()
+        around.parent_block().insert_op_before(inner, around)  # pyright: ignore
+        around.detach()
+        around.erase()
+    plan_storage(program)
+    (alloc,) = (op for op in program.walk() if isinstance(op, loop.AllocOp))
+    assert str(alloc.buffer.type) == "!loop.buffer<(t: ring 2) 3xf32>"
+    # under the guard the row is there, without it the loop writes it where it has an iteration
+    before = alloc.next_op
+    assert isinstance(before, loop.ComputeOp) == guard
+    agrees(BACKWARDS, program)
+
+
 def test_a_copy_that_stays_has_a_remark() -> None:
     text = COPY.format(cases="t = 0 : %b[t], t > 0 : %a[t - 1]").replace("%b[t], t > 0 : %a[t - 1]}} in", "")
     module = ModuleOp([schedule_program(parse(text))])
