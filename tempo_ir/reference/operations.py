@@ -396,6 +396,7 @@ _HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(
         sdg.SignOp: _unary(np.sign),
         sdg.ExpOp: _unary(np.exp),
         sdg.LogOp: _unary(np.log),
+        sdg.Log1pOp: _unary(np.log1p),
         sdg.SqrtOp: _unary(np.sqrt),
         sdg.RsqrtOp: _unary(_reciprocal_root),
         sdg.TanhOp: _unary(np.tanh),

@@ -57,6 +57,7 @@ UNARY = {
     sdg.SignOp: np.sign,
     sdg.ExpOp: np.exp,
     sdg.LogOp: np.log,
+    sdg.Log1pOp: np.log1p,
     sdg.SqrtOp: np.sqrt,
     sdg.TanhOp: np.tanh,
     sdg.SinOp: np.sin,

@@ -26,28 +26,31 @@ from tempo_ir.dialects.loop import AllocOp, BufferAccess, ForOp, InputOp, Parame
 from tempo_ir.dialects.sdg.attributes import EntryAttr, IndexAttr
 from tempo_ir.dialects.sdg.locations import value_text
 from tempo_ir.dialects.types import shape_of
-from tempo_ir.index.expr import Const, Entry, Index, Slice, Sym, as_expr, compare, conj, minimum, substitute
+from tempo_ir.index.expr import TRUE, Const, Entry, Index, Slice, Sym, as_expr, compare, conj, minimum, substitute
 from tempo_ir.lowering.bounds import check_bounds_of
 from tempo_ir.lowering.formation.before import AT_A_POINT, Before, IllegalKernelError, Inner, Work, row_text, work_of
 from tempo_ir.lowering.formation.points import Points, read_before_written
 from tempo_ir.lowering.storage.instances import Instance, instances
 
 
-def check_folds(program: ProgramOp, before: Before, loops: Mapping[Operation, ForOp]) -> None:
+def check_folds(program: ProgramOp, before: Before, loops: Mapping[Operation, ForOp]) -> Before:
     """
     Prove that a program does what it did; `loops` holds for each new leaf with a fold the loop whose place it took.
+
+    Returns what is noted of the program as it is now.
 
     Raises IllegalKernelError, or OutOfBoundsError, with the leaf and the rows concerned.
     """
     if not loops:
-        return
+        return before
     after = instances(program)
     _check_order(after, before, loops)
     folds = [instance for instance in after if instance.op in loops]
     check_bounds_of(folds, program.space)
+    everywhere = Points(program.space, (), TRUE)
     written: set[SSAValue] = set()
     for instance in folds:
-        fold = _Fold(instance, loops[instance.op], before, program)
+        fold = _Fold(instance, loops[instance.op], before, everywhere.of(instance))
         fold.check()
         written.update(fold.writers)
     for instance in after:
@@ -58,6 +61,9 @@ def check_folds(program: ProgramOp, before: Before, loops: Mapping[Operation, Fo
             if (fault := read_before_written(instance, buffer, index, after, program.space)) is not None:
                 text = f"{work_of(instance.op).text} reads {row_text(buffer, index)}, which is not written before"
                 raise IllegalKernelError(f"{text}: {fault}", instance.op)
+    work = {op: work_of(op) if op in loops else before.work[op] for op in (instance.op for instance in after)}
+    frames = {instance.op: instance.pattern for instance in after}
+    return Before({instance.op: instance for instance in after}, frames, work, before.buffers)
 
 
 def _check_order(after: Sequence[Instance], before: Before, loops: Mapping[Operation, ForOp]) -> None:
@@ -89,7 +95,7 @@ class _Fold:
     instance: Instance
     loop: ForOp
     before: Before
-    program: ProgramOp
+    outer: Points
     writers: dict[SSAValue, list[Operation]] = field(default_factory=dict[SSAValue, list[Operation]])
     """The leaves of the loop, by what they write."""
     carried: dict[int, tuple[SSAValue, Work]] = field(default_factory=dict[int, tuple[SSAValue, Work]])
@@ -117,7 +123,6 @@ class _Fold:
         assert isinstance(count, EntryAttr)
         assert not isinstance(count.data, Slice)
         self.name, self.count = iterator.data, count.data
-        self.outer = Points.of(self.instance, self.program.space)
         self.steps = self.outer.within(self.name, 0, self.count)
 
     def fail(self, message: str) -> NoReturn:

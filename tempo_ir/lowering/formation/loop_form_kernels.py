@@ -68,10 +68,9 @@ class LoopFormKernelsPass(ModulePass):
             with proving():
                 before = noted(program)
             folds = fold_blocks(program)
-            if any(each.loops for each in folds):
-                with proving():
-                    check_folds(program, before, {leaf: loop for each in folds for leaf, loop in each.loops.items()})
-                    before = noted(program)
+            with proving():
+                loops = {leaf: loop for each in folds for leaf, loop in each.loops.items()}
+                before = check_folds(program, before, loops)
             kernels = form_program(program, folds)
             with proving():
                 check_kernels(program, before, kernels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from xdsl.ir import SSAValue
 
@@ -30,21 +30,30 @@ class Points:
     space: Space
     names: tuple[str, ...]
     held: Cond
-
-    @staticmethod
-    def of(instance: Instance, space: Space) -> Points:
-        """The iterations in which an operation runs."""
-        return Points(space, instance.iterators, instance.holds())
+    answers: dict[tuple[object, ...], str | None] = field(
+        default_factory=dict[tuple[object, ...], str | None], compare=False
+    )
+    """What was asked already, of other points too."""
 
     def within(self, name: str, first: Expr | int, end: Expr) -> Points:
         """With one more name, in a range."""
         held = conj(self.held, compare("<=", first, Sym(name)), compare("<", Sym(name), end))
-        return Points(self.space, (*self.names, name), held)
+        return replace(self, names=(*self.names, name), held=held)
+
+    def of(self, instance: Instance) -> Points:
+        """The iterations in which an operation runs."""
+        return replace(self, names=instance.iterators, held=instance.holds())
 
     def fault(self, cond: Cond) -> str | None:
         """One of the points at which another condition does not hold; None if it holds at all of them."""
         if cond == TRUE:
             return None
+        question = (self.names, self.held, cond)
+        if question not in self.answers:
+            self.answers[question] = self._fault(cond)
+        return self.answers[question]
+
+    def _fault(self, cond: Cond) -> str | None:
         writer = Writer(self.names, self.space.params)
         try:
             wrong = f"({writer.cond(self.held)}) and ({writer.cond(negate(cond))})"

@@ -52,8 +52,8 @@ class Read(IntEnum):
 _FREE = (sdg.CastOp, sdg.StopGradientOp, sdg.TransposeOp, sdg.ReshapeOp, sdg.BroadcastOp, sdg.SliceOp, sdg.ReverseOp)
 _SOURCES = (sdg.IndexOp, sdg.ArangeOp, sdg.ConstantOp)
 _HEAVY = (
-    sdg.ExpOp, sdg.LogOp, sdg.TanhOp, sdg.SigmoidOp, sdg.ErfOp, sdg.SinOp, sdg.CosOp, sdg.PowOp, sdg.FloordivOp,
-    sdg.ModOp, sdg.RandomOp,
+    sdg.ExpOp, sdg.LogOp, sdg.Log1pOp, sdg.TanhOp, sdg.SigmoidOp, sdg.ErfOp, sdg.SinOp, sdg.CosOp, sdg.PowOp,
+    sdg.FloordivOp, sdg.ModOp, sdg.RandomOp,
 )  # fmt: skip
 _LIGHT = (sdg.UnaryOp, sdg.BinaryOp, sdg.CompareOp, sdg.LogicOp, sdg.SelectOp)
 _PASS = (sdg.ReduceOp, sdg.ArgReduceOp)
