@@ -40,6 +40,25 @@ def test_right_folds_pass(name: str, tile: int) -> None:
     check_folds(program, before, loops)
 
 
+UNTIL = """
+sdg.program @until dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<f32>
+  %limit = sdg.constant 1.5 : tensor<f32>
+  %n = sdg.neg %x[t] in (t) : (tensor<f32>) -> tensor<f32>
+  %d = sdg.gt %n[t], %limit in (t) : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  sdg.until %d[t] in (t) : tensor<i1>
+  %u = sdg.sum %n[0:t + 1] axes [0] in (t) : (tensor<f32>) -> tensor<f32>
+  sdg.output "u" %u[t] in (t) : tensor<f32>
+}
+"""
+
+
+def test_rows_of_a_loop_that_data_ends_are_there_after_it() -> None:
+    program, before, loops = folded(UNTIL)
+    assert loops
+    check_folds(program, before, loops)
+
+
 def of_type(op: Operation, kind: type) -> list:
     return [inner for inner in op.walk() if isinstance(inner, kind)]
 

@@ -124,10 +124,10 @@ def _written(reader: Instance, writer: Instance, rows: Index, space: Space) -> s
 
 def _earlier(reader: Instance, writer: Instance, there: dict[str, Sym]) -> Iterator[Cond]:
     """When an iteration of the writer is over before one of the reader: it is one of an earlier iteration of a loop
-    round both, or stands before it in the same ones. Of a loop that data may end, only iterations that come before one
-    that runs are known to run."""
+    round both, or stands before it in the same ones. Of a loop that data may end, only iterations before one that runs
+    are known to run, unless it gives the bound that it counts to."""
     common = _common(reader.loops, writer.loops)
-    if any(loop.until is not None for loop in writer.loops[len(common) :]):
+    if any(loop.until is not None and loop.upper != Sym(loop.gives or "") for loop in writer.loops[len(common) :]):
         return
     same: list[Cond] = []
     for loop in common:

@@ -125,7 +125,7 @@ def _writes(write: BufferAccess, rows: list[Expr], writer: Operation, place: Ope
     """What is to hold for the writer to have written a row before an operation in that place runs: in the iteration of
     the loops round the writer alone that the row itself names."""
     loops = _loops_before(writer, place)
-    if loops is None or any(loop.until is not None for loop in loops):
+    if loops is None or any(_ends_by_data(loop) for loop in loops):
         return FALSE
     own = {loop.iterator for loop in loops}
     at: dict[str, Expr] = {}
@@ -143,6 +143,11 @@ def _writes(write: BufferAccess, rows: list[Expr], writer: Operation, place: Ope
         same += [compare("<=", written.start, row), compare("<", row, written.stop)]
         same.append(compare("=", (row - written.start) % written.step, Const(0)))
     return conj(*same, *(substitute(cond, at) for cond in conditions(writer)))
+
+
+def _ends_by_data(loop: ForOp) -> bool:
+    """Whether a loop may have fewer iterations than its range says, once it is over."""
+    return loop.until is not None and (loop.gives is None or loop.upper != Sym(loop.gives))
 
 
 def _loops_before(op: Operation, place: Operation) -> list[ForOp] | None:
