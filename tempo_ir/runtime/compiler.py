@@ -83,9 +83,10 @@ def lower(module: ModuleOp, target: str, without: Collection[str] = (), *, check
     context = Context(allow_unregistered=False)
     work = module.clone()
     run_passes(context, work, default_pipeline(without), levels.seconds)
-    levels.optimised = work.clone()
+    (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
     run_passes(context, work, lowering, levels.seconds, {"check": check})
+    levels.optimised = ModuleOp([graph])
     levels.loop = work.clone()
     run_passes(context, work, LOOP_PASSES[-1:], levels.seconds, {"target": target})
     levels.lowered = work
