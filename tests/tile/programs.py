@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from xdsl.dialects.builtin import bf16, f32, i1, i32, i64
+from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i32, i64
 from xdsl.ir import Attribute
 
 from tempo_ir.dialects.tile import elementwise as ew
-from tempo_ir.dialects.tile.attributes import INDEX, PointerType
-from tempo_ir.dialects.tile.builder import KernelBuilder
+from tempo_ir.dialects.tile.attributes import INDEX, UI8, UI32, PointerType, is_float
+from tempo_ir.dialects.tile.builder import KernelBuilder, Value
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.reference.tile import numpy_dtype
 
@@ -258,3 +258,81 @@ def wide_size(block: int) -> Case:
     k = KernelBuilder("kernel", {"x": F32, "out": F32, "size": INDEX})
     k.store(k.load(k.view(k["x"], [k["size"]]), (0, block)), k.view(k["out"], [block]), (0, block))
     return Case(k.finish(), [numbers(40), np.zeros(block, np.float32), (1 << 32) + 5])
+
+
+Block = Callable[[Sequence[int]], list[tuple[int, int]]]
+"""The places of all of an array, as a target has its blocks."""
+
+
+def values(element: Attribute, shape: tuple[int, ...], seed: int = 0) -> Array:
+    """Numbers of an element type: normal, or small integers."""
+    rng = np.random.default_rng(seed)
+    dtype = numpy_dtype(element)
+    if element == i1:
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    if is_float(element):
+        return rng.standard_normal(shape).astype(dtype)
+    return rng.integers(-5 if dtype.kind == "i" else 0, 6, shape).astype(dtype)
+
+
+def loaded(k: KernelBuilder, name: str, shape: Sequence[int], block: Block, other: float = 0) -> Value:
+    """All of an array."""
+    return k.load(k.view(k[name], list(shape)), *block(shape), other=other)
+
+
+def stored(k: KernelBuilder, value: Value, name: str, shape: Sequence[int], block: Block) -> None:
+    """Write all of an array."""
+    k.store(value, k.view(k[name], list(shape)), *block(shape))
+
+
+DOT_ELEMENTS = ((f16, f32), (bf16, f32), (f64, f64), (i8, i32), (UI8, i32), (i32, i32), (i64, i64))
+"""What is multiplied, and what the products are added in."""
+
+
+def product(
+    element: Attribute, total: Attribute, sides: tuple[int, int, int], transposed: tuple[bool, bool], block: Block
+) -> Case:
+    """A matrix product, of operands that lie transposed in memory or do not, added to ones."""
+    rows, depth, columns = sides
+    shapes = [(rows, depth), (depth, columns)]
+    shapes = [shape[::-1] if swap else shape for shape, swap in zip(shapes, transposed, strict=True)]
+    k = KernelBuilder("kernel", {"a": PointerType(element), "b": PointerType(element), "c": PointerType(total)})
+    a, b = (loaded(k, name, shape, block) for name, shape in zip("ab", shapes, strict=True))
+    a, b = (x.t if swap else x for x, swap in zip((a, b), transposed, strict=True))
+    ones = k.const(1, total, [a.shape[0], b.shape[1]])
+    stored(k, k.dot(a, b, ones), "c", (rows, columns), block)
+    given = [values(element, shape, seed) for seed, shape in enumerate(shapes, 1)]
+    return Case(k.finish(), [*given, np.zeros((rows, columns), numpy_dtype(total))])
+
+
+def moves(shape: tuple[int, int], block: Block) -> Case:
+    """A transpose, and rows and columns that are broadcast."""
+    rows, columns = shape
+    k = KernelBuilder("kernel", dict.fromkeys(("x", "row", "column", "out", "swapped"), F32))
+    x, row, column = (loaded(k, *each, block) for each in (("x", shape), ("row", (columns,)), ("column", (rows,))))
+    wide = column[None, :].broadcast(*x.t.shape)
+    stored(k, (x + row[None, :]).t + wide, "out", (columns, rows), block)
+    stored(k, k.exp(x).t, "swapped", (columns, rows), block)
+    out = np.zeros((columns, rows), np.float32)
+    return Case(k.finish(), [values(f32, shape), values(f32, (columns,), 1), values(f32, (rows,), 2), out, out.copy()])
+
+
+def positions(element: Attribute, n: int, block: Block) -> Case:
+    """Numbers from n on, and which places lie inside of n."""
+    k = KernelBuilder("kernel", {"out": PointerType(element), "inside": PointerType(i1), "n": INDEX})
+    ((_, extent),) = block((37,))
+    stored(k, k.iota(k["n"], extent, element), "out", (37,), block)
+    stored(k, k.in_range(3, extent, k["n"]), "inside", (37,), block)
+    return Case(k.finish(), [np.zeros(37, numpy_dtype(element)), np.zeros(37, np.bool_), n])
+
+
+def random_words(seed: int, block: Block) -> Case:
+    """The four words of Philox at 37 counters."""
+    names = ("w0", "w1", "w2", "w3")
+    k = KernelBuilder("kernel", {**{name: PointerType(UI32) for name in names}, "seed": i32})
+    ((_, extent),) = block((37,))
+    counter, zero = k.iota(0, extent, UI32), k.const(0, UI32)
+    words = k.philox((k["seed"], k.const(7, UI32)), (counter, zero, counter + 5, zero))
+    for name, word in zip(names, words, strict=True):
+        stored(k, word, name, (37,), block)
+    return Case(k.finish(), [*(np.zeros(37, np.uint32) for _ in names), seed])

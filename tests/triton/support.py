@@ -34,6 +34,6 @@ def assert_same(
     return results
 
 
-def block_of(shape: tuple[int, ...]) -> list[tuple[int, int]]:
+def block_of(shape: Sequence[int]) -> list[tuple[int, int]]:
     """Places for all of an array, in blocks of powers of two."""
     return [(0, 1 << (extent - 1).bit_length()) for extent in shape]
