@@ -99,6 +99,7 @@ IslError = Error
 MEMO_ENTRIES = 4096
 DIM = islpy.dim_type
 Value = TypeVar("Value")
+Pieces = TypeVar("Pieces", Map, Set, PwAff, UnionMap)
 
 
 class Inexact(IndexExpressionError):
@@ -145,6 +146,14 @@ def read_map(text: str) -> Map:
 
 
 # Sets and maps
+
+
+def coalesced(pieces: Pieces) -> Pieces:
+    """In fewer pieces; as it is where isl finds a fault in its own search for them ("original tableau ...")."""
+    try:
+        return pieces.coalesce()
+    except IslError:
+        return pieces
 
 
 def params_set(space: Space) -> Set:
@@ -302,10 +311,10 @@ def _numerator(value: islpy.Aff, denominator: int) -> Expr:
 def pieces(function: PwAff) -> list[tuple[Set, Expr]]:
     """The domain and the expression of each piece; several pieces with one expression are one."""
     found: dict[Expr, Set] = {}
-    for points, value in function.coalesce().get_pieces():
+    for points, value in coalesced(function).get_pieces():
         expression = affine(value)
         found[expression] = found[expression].union(points) if expression in found else points
-    return [(points.coalesce(), value) for value, points in found.items()]
+    return [(coalesced(points), value) for value, points in found.items()]
 
 
 def expression(function: PwAff, within: Set | None = None) -> Expr:
@@ -378,7 +387,7 @@ def condition(points: Set, context_set: Set | None = None) -> Cond:
     """The condition that describes a set, given that `context_set` holds: `t >= 1 and t < T - 1`."""
     if context_set is not None:
         points = points.gist(context_set)
-    points = points.coalesce()
+    points = coalesced(points)
     if points.is_empty():
         return FALSE
     cases = [_basic_condition(basic) for basic in points.compute_divs().get_basic_sets()]
@@ -435,7 +444,7 @@ def set_to_domain(points: Set, dims: Sequence[str], space: Space) -> Domain:
         points = points.set_dim_name(DIM.set, position, encode(dim))
     domain = Domain(tuple(dims))
     whole = domain_set(space, domain)
-    points = points.intersect(whole).coalesce()
+    points = coalesced(points.intersect(whole))
     if points.is_equal(whole):
         return domain
     narrowed = Domain(tuple(dims), _ranges(points, dims, space))
@@ -498,7 +507,7 @@ def _extreme_value(value: Expr, space: Space, domain: Domain, which: str) -> Exp
 
 def _extreme(value: Expr, space: Space, domain: Domain, which: str) -> PwAff:
     values = Map.from_pw_aff(pw_aff(space, domain.dims, value)).intersect_domain(domain_set(space, domain)).range()
-    values = values.coalesce()  # an empty part would count as one without bounds
+    values = coalesced(values)  # an empty part would count as one without bounds
     bounded = values.dim_has_lower_bound(DIM.set, 0) if which == "min" else values.dim_has_upper_bound(DIM.set, 0)
     if not bounded and not values.is_empty():
         raise Inexact(f"`{value}` has no {which}imum over {domain}")

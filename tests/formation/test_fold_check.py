@@ -14,8 +14,9 @@ from tempo_ir.index import cond, index
 from tempo_ir.lowering.bounds import OutOfBoundsError
 from tempo_ir.lowering.formation import folding
 from tempo_ir.lowering.formation.before import Before, IllegalKernelError, noted
+from tempo_ir.lowering.formation.check import check_kernels
 from tempo_ir.lowering.formation.fold_check import check_folds
-from tempo_ir.lowering.formation.loop_form_kernels import fold_blocks
+from tempo_ir.lowering.formation.loop_form_kernels import fold_blocks, form_program
 from tempo_ir.lowering.schedule.driver import schedule_program
 from tests.formation.test_folds import ATTENTION, FOLDED, tiled
 
@@ -184,6 +185,20 @@ def test_faults_are_found(fault: Fault, message: str) -> None:
     fault(program, leaf, fold)
     with pytest.raises((IllegalKernelError, OutOfBoundsError), match=message):
         check_folds(program, before, loops)
+
+
+@pytest.mark.parametrize("fault", [operands_swapped, another_op, iteration_more, part_moved, carried_swapped])
+def test_a_kernel_holds_the_fold_as_it_was(fault: Fault) -> None:
+    (graph,) = tiled(ATTENTION, 3, hoist=True).ops
+    program = schedule_program(graph)
+    folds = fold_blocks(program)
+    before = noted(program)
+    kernels = form_program(program, folds)
+    check_kernels(program, before, kernels)
+    (fold,) = of_type(program, loop.FoldOp)
+    fault(program, fold.parent_op(), fold)
+    with pytest.raises(IllegalKernelError, match=r"does not compute loop\.fold"):
+        check_kernels(program, before, kernels)
 
 
 UNSOUND = {

@@ -16,6 +16,7 @@ from tempo_ir.index import evaluate
 from tempo_ir.lowering.formation.loop_form_kernels import LoopFormKernelsPass
 from tempo_ir.lowering.schedule.driver import schedule_program
 from tempo_ir.lowering.schedule.statements import ScheduleError
+from tempo_ir.lowering.storage import liveness
 from tempo_ir.lowering.storage.driver import plan_storage
 from tempo_ir.lowering.storage.loop_plan_storage import LoopPlanStoragePass
 from tempo_ir.passes.remarks import collecting
@@ -134,6 +135,16 @@ def test_the_first_row_of_a_ring_is_none_before_its_rows(guard: bool) -> None:
     before = alloc.next_op
     assert isinstance(before, loop.ComputeOp) == guard
     agrees(BACKWARDS, program)
+
+
+def test_every_row_is_kept_where_the_question_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PROGRAMS["window"]
+    monkeypatch.setattr(liveness, "MOST_OPERATIONS", 10)
+    program = planned(text, form=False)
+    dims = [dim for op in program.walk() if isinstance(op, loop.AllocOp) for dim in op.buffer_type.dims]
+    assert dims
+    assert not any(dim.storage == "ring" for dim in dims)
+    agrees(text, program)
 
 
 def test_a_copy_that_stays_has_a_remark() -> None:

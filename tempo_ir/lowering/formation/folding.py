@@ -277,13 +277,18 @@ def _finals(loop: _Loop, made: dict[SSAValue, ComputeOp]) -> list[BufferAccess]:
 def _is_last(loop: _Loop, written: Index, read: Index, reader: Operation) -> bool:
     """Whether a row is that of the last iteration, wherever the reader runs: in which iterations of the loops round the
     loop it was written, the row itself says, since nobody else writes it."""
+    outer = {each.iterator for each in enclosing_loops(loop.op)}
+    moving = {*outer, loop.op.iterator}
     at: dict[str, Expr] = {}
     for place, entry in zip(written, read, strict=True):
-        if isinstance(entry, Slice):
+        if isinstance(entry, Slice) or isinstance(place, Slice):
             return False
-        if isinstance(place, Sym):
-            at.setdefault(place.name, entry)
-    outer = {each.iterator for each in enclosing_loops(loop.op)}
+        for name in sorted(free_symbols(place) & moving):
+            forwards, backwards = simplify(place - Sym(name)), simplify(place + Sym(name))
+            if not free_symbols(forwards) & moving:
+                at.setdefault(name, entry - forwards)
+            elif not free_symbols(backwards) & moving:
+                at.setdefault(name, backwards - entry)
     if loop.op.iterator not in at or not free_symbols(loop.count) & outer <= at.keys():
         return False
     last = substitute(loop.count, {name: at[name] for name in sorted(outer & at.keys())})

@@ -33,7 +33,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.loop import AllocOp, BodyOperation, ForOp, IfOp, ProgramOp
 from tempo_ir.lowering.formation.before import noted
@@ -48,19 +47,12 @@ from tempo_ir.lowering.proofs import proving
 
 @dataclass(frozen=True)
 class LoopFormKernelsPass(ModulePass):
-    """Group leaves into kernels; `target` names the machine that they are formed for. `check` proves the result."""
+    """Group leaves into kernels, which are the same for all targets. `check` proves the result."""
 
     name = "loop-form-kernels"
-    target: str = "cpu"
     check: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from tempo_ir.lowering.schedule.cost import MACHINES
-
-        if self.target not in MACHINES:
-            raise PassFailedException(
-                f"unknown target '{self.target}' of {self.name}; use one of {', '.join(MACHINES)}"
-            )
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
             if not self.check:
                 form_program(program, fold_blocks(program))
