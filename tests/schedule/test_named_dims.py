@@ -173,6 +173,17 @@ def test_whole_chains_sink() -> None:
     assert found == "for t up\n  h\nfor t down\n  a\n  b\n  g\n  s\nm"
 
 
+def test_a_recurrence_inside_of_one_point_sinks_as_a_whole() -> None:
+    """Values computed anew from the last row of the block before (h): kept are these rows, and not all (again)."""
+    found = order(
+        "dims(b: B, j: 10)",
+        "h (b, j): h[b, j - 1] if j > 0; h[b - 1, 9] if b > 0 and j = 0",
+        "again (b, j): again[b, j - 1] if j > 0; h[b - 1, 9] if b > 0 and j = 0",
+        "g (b, j): g[b, j + 1] if j < 9; g[b + 1, 0] if b < B - 1 and j = 9; again[b, j]",
+    )
+    assert found == "for b up\n  for j up\n    h\nfor b down\n  for j up\n    again\n  for j down\n    g"
+
+
 def test_what_makes_less_of_what_it_reads_does_not_sink() -> None:
     made, names = graph("dims(t: T)", "h (t)", "n (t): h[t]", "m (): n[0:T]", "y (t): n[t]; m")
     small = [replace(statement, weight=1 if statement.name == "n" else 100) for statement in made.statements]

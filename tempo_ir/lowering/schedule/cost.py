@@ -13,13 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from tempo_ir.index.expr import Slice, evaluate
+from tempo_ir.index.expr import Slice
 from tempo_ir.lowering.schedule.distances import Distances
-from tempo_ir.lowering.schedule.graph import Dependence, Graph
+from tempo_ir.lowering.schedule.graph import NOMINAL_BOUND, Dependence, Graph
 from tempo_ir.lowering.schedule.order import Leaf, Loop, Node, Wave
-
-NOMINAL_BOUND = 128
-"""What every bound is taken to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +51,10 @@ class Estimator:
     graph: Graph
     distances: Distances
     machine: Machine
-    sizes: dict[str, int] = field(default_factory=dict[str, int])
+    sizes: Mapping[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        bounds = dict.fromkeys(self.graph.space.params, NOMINAL_BOUND)
-        for dim, bound in self.graph.space.dims:
-            self.sizes[dim] = max(1, evaluate(bound, bounds))
+        self.sizes = self.graph.nominal_sizes
 
     def estimate(self, order: Sequence[Node]) -> Estimate:
         """The estimate of an order."""

@@ -278,7 +278,7 @@ def _fits(shape: _Shape, parts: Sequence[_Shape]) -> bool:
     most = max((part.unbounded for part in parts), default=0)
     if shape.unbounded != most:
         return shape.unbounded < most
-    return shape.slots <= sum(part.slots for part in parts if part.unbounded == most) or most > 0
+    return shape.slots <= sum(part.slots for part in parts if part.unbounded == most)
 
 
 def _rows(output: Member, space: Space) -> Index:
