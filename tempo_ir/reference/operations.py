@@ -388,6 +388,7 @@ _HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(
         sdg.ArangeOp: _arange,
         sdg.RandomOp: _random,
         sdg.StopGradientOp: _same,
+        sdg.KeepOp: _same,
         sdg.NegOp: _unary(np.negative),
         sdg.AbsOp: _unary(np.abs),
         sdg.SignOp: _unary(np.sign),

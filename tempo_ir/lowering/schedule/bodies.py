@@ -19,6 +19,7 @@ from tempo_ir.dialects.sdg import (
     EntryAttr,
     IndexAttr,
     IndexOp,
+    KeepOp,
     OutputOp,
     SdgOp,
     StopGradientOp,
@@ -49,7 +50,7 @@ def is_body_of(leaf: BodyOperation, op: SdgOp, memory: Mapping[SSAValue, SSAValu
         return isinstance(producer, FORMULAS) and isinstance(inner, Operation) and is_formula_at(inner, producer, index)
 
     inner = [one for one in leaf.body.block.ops if not isinstance(one, YieldOp)]
-    if isinstance(op, OutputOp | StopGradientOp):
+    if isinstance(op, KeepOp | OutputOp | StopGradientOp):
         (access,) = op.accesses
         return all(isinstance(one, FORMULAS) for one in inner) and all(reads(value, access) for value in leaf.yielded)
     (*formulas, work) = inner
