@@ -21,6 +21,7 @@ from tempo_ir.dialects.sdg import (
     IndexOp,
     KeepOp,
     OutputOp,
+    RandomOp,
     SdgOp,
     StopGradientOp,
 )
@@ -79,7 +80,7 @@ def is_formula_at(found: Operation, formula: SdgOp, index: Index) -> bool:
 
 def is_op_at(found: Operation, op: SdgOp, bindings: Bindings) -> bool:
     """Whether an op of a body is another one with its dims replaced."""
-    values = _values(bindings, op.space.names) if isinstance(op, IndexOp | ArangeOp) else bindings
+    values = _values(bindings, op.space.names) if isinstance(op, IndexOp | ArangeOp | RandomOp) else bindings
     expected = {name: _at(attribute, values) for name, attribute in op.properties.items() if name not in PLACED}
     return (
         found.name == op.name

@@ -33,6 +33,7 @@ from tempo_ir.dialects.sdg import (
     KeepOp,
     MergeOp,
     OutputOp,
+    RandomOp,
     SdgOp,
     StopGradientOp,
     TokenType,
@@ -156,7 +157,7 @@ class _Body:
 
 def in_tensor_form(op: SdgOp, operands: Sequence[SSAValue], bindings: Bindings) -> Operation:
     """A copy of an op over no dims that takes its operands whole, with the dims of its domain replaced."""
-    here = _counted(bindings, op.space) if isinstance(op, IndexOp | ArangeOp) else bindings
+    here = _counted(bindings, op.space) if isinstance(op, IndexOp | ArangeOp | RandomOp) else bindings
     properties = {name: attribute_at(attribute, here) for name, attribute in op.properties.items()}
     properties["domain"] = DomainAttr(NO_DIMS)
     if "indices" in properties:

@@ -85,17 +85,25 @@ class Planner:
     def _read(self, again: Mapping[SdgOp, None], *, rows_of_totals: bool = True) -> int:
         """The bytes that a backward step reads of what is computed anew, and the rows that sums take."""
         read = dict.fromkeys(p for op in self._readers() for p, _ in self.sides.rows_read(op) if p in again)
-        rows = sum(result_bytes(op) for op in read if not self._is_made_of(op, read))
+        there = self._computed_there(read, again)
+        rows = sum(result_bytes(op) for op in read if not self._is_made_of(op, there))
         if not rows_of_totals:
             return rows
         taken = dict.fromkeys(a.value.owner for whole in self.sides.totals.values() for a in whole.op.accesses)
         return rows + sum(result_bytes(op) for op in taken if isinstance(op, SdgOp) and op in self.sides.backward)
 
-    def _is_made_of(self, op: SdgOp, read: Mapping[SdgOp, None]) -> bool:
-        """Whether an op is made of what else is read, at its own step: it is computed where it is read."""
+    def _computed_there(self, read: Mapping[SdgOp, None], again: Mapping[SdgOp, None]) -> dict[SdgOp, None]:
+        """What is read, and what is made of that alone at its own step: a backward step may compute it itself."""
+        there = dict(read)
+        while more := [op for op in again if op not in there and self._is_made_of(op, there)]:
+            there.update(dict.fromkeys(more))
+        return there
+
+    def _is_made_of(self, op: SdgOp, values: Mapping[SdgOp, None]) -> bool:
+        """Whether an op, no product, is made of values at its own step alone."""
         made_of = list(self.sides.rows_read(op))
-        rows = [producer for producer, shift in made_of if shift == 0 and producer in read and producer is not op]
-        return bool(made_of) and len(rows) == len(made_of) and not isinstance(op, ContractOp)
+        here = all(shift == 0 and producer in values for producer, shift in made_of)
+        return bool(made_of) and here and not isinstance(op, ContractOp)
 
     def _dear(self, again: Iterable[SdgOp]) -> list[SdgOp]:
         return [op for op in again if isinstance(op, ContractOp | RandomOp)]

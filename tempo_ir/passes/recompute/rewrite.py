@@ -35,6 +35,7 @@ from tempo_ir.dialects.sdg import (
     KeepOp,
     MergeOp,
     ProgramOp,
+    RandomOp,
     SdgOp,
     TokenType,
     domain_of,
@@ -86,8 +87,11 @@ class Rewriter:
 
     def _copy(self, op: SdgOp, values: dict[SSAValue, SSAValue], suffix: str) -> SdgOp:
         """An op in blocks, before it in the program; its operands are still the old ones."""
-        here = self.blocks.counted if isinstance(op, IndexOp | ArangeOp) else self.blocks.bindings
+        counts = isinstance(op, IndexOp | ArangeOp | RandomOp)
+        here = self.blocks.counted if counts else self.blocks.bindings
         properties: dict[str, Attribute] = {name: attribute_at(value, here) for name, value in op.properties.items()}
+        if isinstance(op, RandomOp):
+            properties["point"] = IndexAttr(substitute(op.point or tuple(map(Sym, op.domain.dims)), here))
         properties["domain"] = DomainAttr(self.blocks.domain(op.domain))
         types = [
             result.type if isinstance(result.type, TokenType) else type_at(result.type, self.blocks.bindings)

@@ -19,7 +19,7 @@ from tempo_ir.index import Const, Entry, Slice, Space, Sym
 from tempo_ir.passes.recurrences.interleaving import Lookahead
 from tempo_ir.passes.sdg_accumulate import Reduction, Whole, wholes
 from tempo_ir.passes.utilities import is_slice, sdg_ops
-from tempo_ir.passes.vectorize.recurrence import cycles_along, distance_sign, edges_of
+from tempo_ir.passes.vectorize.recurrence import distance_sign, groups_along
 
 
 @dataclass(frozen=True)
@@ -107,10 +107,9 @@ def recurrences(ops: Sequence[SdgOp], dim: str, space: Space) -> tuple[dict[SdgO
     """The ops that recur from earlier to later steps of a dim, and those from later to earlier ones."""
     forwards: dict[SdgOp, None] = {}
     backwards: dict[SdgOp, None] = {}
-    for group, along in cycles_along(ops, dim, space):
-        if not along:
+    for group, edges in groups_along(ops, dim, space):
+        if all(edge.entry(dim) == Sym(dim) for edge in edges):
             continue
-        edges = edges_of(group)
         for found, forward in ((forwards, True), (backwards, False)):
             if all(distance_sign(edge, dim, space, forward=forward) is not None for edge in edges):
                 found.update(dict.fromkeys(group))
