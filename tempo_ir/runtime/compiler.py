@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import gc
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -40,6 +42,20 @@ class Levels:
     loop: ModuleOp | None = None
     lowered: ModuleOp | None = None
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+
+@contextmanager
+def collection_paused() -> Generator[None]:
+    """Python's collector of cycles waits: a compile makes many objects, few of them garbage, and would be stopped for a
+    tenth of its time to have all of them looked at again."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def module_of(program: Program | ProgramFunction | ModuleOp | sdg.ProgramOp) -> ModuleOp:

@@ -24,6 +24,7 @@ from tempo_ir.runtime.calls import Arenas, Call, Request
 from tempo_ir.runtime.compiler import (
     TARGETS,
     Levels,
+    collection_paused,
     for_triton,
     kernels,
     launches,
@@ -201,13 +202,14 @@ class Compiled(Executable, ABC):
         check: bool = True,
     ):
         super().__init__(program)
-        self.levels: Levels = lower(self.module, self.target, without, remat=remat, check=check)
-        begin = time.perf_counter()
-        try:
-            self.program = self._finish(self.lowered)
-        except DiagnosticException as error:
-            raise refusal(error, self.lowered) from error
-        self.levels.seconds["code"] = time.perf_counter() - begin
+        with collection_paused():
+            self.levels: Levels = lower(self.module, self.target, without, remat=remat, check=check)
+            begin = time.perf_counter()
+            try:
+                self.program = self._finish(self.lowered)
+            except DiagnosticException as error:
+                raise refusal(error, self.lowered) from error
+            self.levels.seconds["code"] = time.perf_counter() - begin
         self.buffers = program_buffers(self.program)
         self._place = lru_cache(maxsize=64)(self._placed)
         self._lock = threading.Lock()

@@ -239,7 +239,7 @@ def bounds_of_a_cycle(component: Sequence[SdgOp], edges: Sequence[Edge], space: 
         for _, itself in points_that_need_themselves(component, through, space):
             point = isl.smallest_point(itself) or {}
             return {name: point[name] for name in space.params}
-        through = through.apply_range(reads).coalesce()
+        through = isl.coalesced(through.apply_range(reads))
         if len(str(through)) > LONGEST_TEXT:
             break
     return None

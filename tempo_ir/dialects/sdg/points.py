@@ -218,7 +218,7 @@ class Analysis:
 
     def _intern(self, points: isl.Set) -> isl.Set:
         """One object per set, as far as isl's normal form tells, so that equal questions are asked once."""
-        points = points.coalesce()
+        points = isl.coalesced(points)
         return self._interned.setdefault(str(points), points)
 
     def _union(self, first: isl.Set, second: isl.Set) -> isl.Set:

@@ -48,6 +48,7 @@ from tempo_ir.index.isl import (
     Map,
     Set,
     access_map,
+    coalesced,
     counterexample,
     domain_set,
     params_set,
@@ -309,7 +310,7 @@ class _Checker:
             points = runs.range()
             if not seen.is_disjoint(points):
                 return seen.intersect(points)
-            seen = seen.union(points).coalesce()
+            seen = coalesced(seen.union(points))
         wrong = wanted.subtract(seen).union(seen.subtract(wanted))
         return None if wrong.is_empty() else wrong
 

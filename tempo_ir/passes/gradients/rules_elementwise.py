@@ -24,6 +24,7 @@ from tempo_ir.dialects.sdg import (
     FloorOp,
     GeOp,
     KeepOp,
+    Log1pOp,
     LogOp,
     LtOp,
     MaximumOp,
@@ -77,6 +78,7 @@ UNARY: Mapping[type[AccessOp], UnaryRule] = MappingProxyType(
         NegOp: lambda build, g, x, y: build.neg(g),
         ExpOp: lambda build, g, x, y: build.mul(g, y),
         LogOp: lambda build, g, x, y: build.div(g, x),
+        Log1pOp: lambda build, g, x, y: build.div(g, build.add(x, build.number_like(1.0, x))),
         SqrtOp: _sqrt,
         RsqrtOp: _rsqrt,
         TanhOp: _tanh,
@@ -89,7 +91,7 @@ UNARY: Mapping[type[AccessOp], UnaryRule] = MappingProxyType(
 )
 
 
-STEEP = (ExpOp, LogOp, SqrtOp, RsqrtOp)
+STEEP = (ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp)
 """Ops whose slope has no bound."""
 
 

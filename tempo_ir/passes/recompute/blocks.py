@@ -21,6 +21,7 @@ from tempo_ir.index import (
     minimum,
     substitute,
 )
+from tempo_ir.names import fresh_name
 from tempo_ir.passes.building import normal_form
 
 
@@ -38,7 +39,7 @@ class Blocks:
     def of(space: Space, dim: str, size: int) -> Blocks:
         """Blocks of a dim of a program, with dims of fresh names behind it."""
         taken = {*space.names, *space.params}
-        block, step = fresh("b", taken), fresh("j", taken)
+        block, step = fresh_name("b", taken, ""), fresh_name("j", taken, "")
         blocks = (block, (space.bound(dim) + (size - 1)) // size), (step, Const(size))
         dims = [each for old in space.dims for each in ((old, *blocks) if old[0] == dim else (old,))]
         return Blocks(dim, block, step, size, Space(tuple(dims), space.where))
@@ -99,13 +100,3 @@ class Blocks:
     def numbers(self, points: Slice) -> Slice:
         """The blocks that a range of the dim touches."""
         return Slice(points.start // self.size, (points.stop - 1) // self.size + 1)
-
-
-def fresh(name: str, taken: set[str]) -> str:
-    """A name that is not taken: `b`, `b1`."""
-    number = 0
-    found = name
-    while found in taken:
-        number += 1
-        found = f"{name}{number}"
-    return found
