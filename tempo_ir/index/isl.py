@@ -501,6 +501,8 @@ def ceiling(value: Expr, space: Space, domain: Domain) -> Expr:
     values = [expression for _, expression in pieces(greatest)]
     # each piece is one of the values, so that the greatest of them all will do
     fitting = [each for each in _combinations(values) if _compares(each, greatest, greatest.domain(), "le_set")]
+    alone = [each for each in values if _compares(each, greatest, greatest.domain(), "le_set")]
+    fitting += [minimum(*alone)] if alone else []
     large = dict.fromkeys(space.params, LARGE_BOUND)
     return min((*fitting, maximum(*values)), key=lambda each: evaluate(each, large))
 

@@ -10,23 +10,24 @@ Before (backpropagation through time: `%h` of all steps is kept for `%g`):
 After `sdg-remat{block=100}`, in a program that declares `dims(t: T, b: (T + 99) floordiv 100, j: 100)`; all is over
 `(b, j: 0 to min(100, T - 100 * b))`, where t is `100 * b + j`:
 
-    %s = sdg.merge {100 * b + j = 0 : %x0, j >= 1 : %h[b, j - 1], true : %h[b - 1, 99]}
+    %s = sdg.merge {100 * b + j = 0 : %x0, j >= 1 : %h[b, j - 1], true : %h_kept[b - 1]}
     %h = sdg.tanh %s[b, j]
-    %s_again = sdg.merge {100 * b + j = 0 : %x0, j >= 1 : %h_again[b, j - 1], true : %h[b - 1, 99]}
+    %h_kept = sdg.keep %h[b, 99] in (b: 0 to T floordiv 100)
+    %s_again = sdg.merge {100 * b + j = 0 : %x0, j >= 1 : %h_again[b, j - 1], true : %h_kept[b - 1]}
     %h_again = sdg.tanh %s_again[b, j]
     %n = sdg.merge {100 * b + j = T - 1 : %x0, j < 99 : %g[b, j + 1], true : %g[b + 1, 0]}
     %g = sdg.mul %n[b, j], %h_again[b, j]
 
 The scheduler computes the rows of a block anew in the loop that goes backwards over the blocks, before the backward
-steps of the block; storage keeps the last row of each block of `%h`, and the rows of one block of `%h_again`. Sums of
+steps of the block; storage keeps the last row of each block, and the rows of one block of `%h_again`. Sums of
 rows over all steps, the gradients of weights, are kept block by block (`recompute.totals`). Random numbers are drawn
-anew, the same ones; calls of the host are never repeated: what they gave is kept.
+anew, the same ones; calls of the host are never repeated: what they gave is kept, as are rows that the caller gets.
 
 `budget` is in bytes, for what is kept between the forward and the backward steps, where a dim that no number bounds has
 `steps` points. Where all rows fit, nothing is done. Else blocks have the length that keeps least (`recompute.plan`; or
 `block` gives it), and what is left of the budget keeps the values that are most work per byte. Run it behind sdg-cse,
 which would compute once what is to be computed twice, and without sdg-vectorize along the dim, which keeps rows of all
-steps (`recomputing_pipeline`); what a block computes without a recurrence it computes for all of its steps at once.
+steps (`recomputing_pipeline` is the order); what a block computes without a recurrence it computes for all of its steps at once.
 
 It does not apply to a dim without both a forward recurrence and a backward one that reads it, one that data ends, one
 along which a recurrence reads a range of steps (attention to the past) or steps on both sides. A remark says why.

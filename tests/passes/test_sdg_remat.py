@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 import tempo_ir as tp
 from examples.bptt import bptt
+from tempo_ir import nn
 from tempo_ir.dialects.sdg import ProgramOp
 from tempo_ir.passes.pipeline import recomputing_pipeline
 from tempo_ir.passes.remarks import collecting
@@ -336,3 +338,63 @@ def test_calls_of_the_host_are_not_repeated():
         found, expected = executable(**arguments), whole(**arguments)
         assert found["calls"] == size * (size + 1) / 2
         np.testing.assert_allclose(found["dw"], expected["dw"], 1e-11, 1e-11, err_msg=f"T = {size}")
+
+
+class Squares:
+    """A function with a gradient of its own, and the order in which it is asked."""
+
+    asked: ClassVar[list[str]] = []
+
+    def step(self, x: np.ndarray) -> np.ndarray:
+        self.asked.append("there")
+        return x * x
+
+    def back(self, x: np.ndarray, dy: np.ndarray) -> np.ndarray:
+        self.asked.append("back")
+        return 2 * x * dy
+
+
+@tp.program
+def through_calls():
+    """A host function inside of the recurrence: the gradient goes through it."""
+    t, _ = tp.dim("t")
+    x, w = tp.input("x", tp.f64[3], over=t), tp.parameter("w", tp.f64[3])
+    h, before = tp.tensor("h", tp.f64[3], over=t), tp.tensor("before", tp.f64[3], over=t)
+    before[0], before[t] = x[0], h[t - 1]
+    h[t] = tp.tanh(tp.host(Squares).step(before * w, returns=tp.f64[3], gradient="back") + x)
+    tp.output("dw", tp.grad((h * h).sum(), w))
+
+
+def test_calls_that_carry_gradients_back_are_asked_once_each():
+    source = through_calls()
+    executable, whole = tp.compile(source, remat={"block": 4}), tp.compile(source)
+    generator = np.random.default_rng(0)
+    for size in (0, 1, 3, 4, 5, 11):
+        arguments = {"x": generator.normal(size=(size, 3)), "state": {"w": generator.normal(size=3)}}
+        expected = whole(**arguments)["dw"]
+        Squares.asked.clear()
+        np.testing.assert_allclose(executable(**arguments)["dw"], expected, 1e-11, 1e-11, err_msg=f"T = {size}")
+        assert Squares.asked == ["there"] * size + ["back"] * size
+
+
+@tp.program
+def lstm(width: int = 8):
+    t, _ = tp.dim("t")
+    x = tp.input("x", tp.f64[width], over=t)
+    cell = nn.LSTMCell(width, width, name="cell", dtype=tp.f64)
+    h, c = tp.tensor("h", tp.f64[width], over=t), tp.tensor("c", tp.f64[width], over=t)
+    h[0], c[0] = 0.0, 0.0
+    h[t], c[t] = cell(x[t - 1], (h[t - 1], c[t - 1]))
+    tp.output("gradient", tp.grad(tp.mean(h * h), cell))
+
+
+def test_a_cell_keeps_two_rows_of_each_block():
+    source = lstm()
+    executable, whole = tp.compile(source, remat={"block": 12}), tp.compile(source)
+    state = source.init(0)
+    for size in (0, 1, 12, 13, 400):
+        x = np.random.default_rng(size).normal(size=(size, 8))
+        found, expected = executable(x=x, state=state), whole(x=x, state=state)
+        for key, value in expected.items():
+            np.testing.assert_allclose(found[key], value, 1e-10, 1e-10, err_msg=f"{key} at T = {size}")
+    assert 5 * executable.stats.peak_bytes < whole.stats.peak_bytes

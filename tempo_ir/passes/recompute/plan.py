@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tempo_ir.dialects.sdg import ContractOp, HostOp, RandomOp, SdgOp
+from tempo_ir.dialects.sdg import ContractOp, HostOp, OutputOp, RandomOp, SdgOp
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.graphs import reachable
 from tempo_ir.passes.recompute.sides import Sides
@@ -57,10 +57,11 @@ class Planner:
         return Plan(best, again, least, self.steps * self._read(self.computed_again({}), rows_of_totals=False))
 
     def computed_again(self, kept: Mapping[SdgOp, None]) -> dict[SdgOp, None]:
-        """What the backward side reads, and what that is made of, but for what is kept and calls of the host."""
+        """What the backward side reads, and what that is made of, but for what is kept, for the caller too, and calls
+        of the host."""
 
         def able(op: SdgOp) -> bool:
-            return op not in kept and not isinstance(op, HostOp)
+            return op not in kept and not isinstance(op, HostOp) and not self._is_given(op)
 
         def made_of(op: SdgOp) -> list[SdgOp]:
             return [producer for producer, _ in self.sides.rows_read(op) if able(producer)]
@@ -68,6 +69,11 @@ class Planner:
         read = [producer for op in self._readers() for producer, _ in self.sides.rows_read(op) if able(producer)]
         found = reachable(read, made_of)
         return {op: None for op in self.sides.forward if op in found}
+
+    def _is_given(self, op: SdgOp) -> bool:
+        """Whether the caller gets the rows of all steps."""
+        users = [use.operation for result in op.results for use in result.uses]
+        return any(isinstance(user, OutputOp) and self.sides.dim in user.domain.dims for user in users)
 
     def _readers(self) -> list[SdgOp]:
         """What reads the forward side: the backward side, and the sums of its rows."""
