@@ -27,7 +27,8 @@ anew, the same ones; calls of the host are never repeated: what they gave is kep
 `steps` points. Where all rows fit, nothing is done. Else blocks have the length that keeps least (`recompute.plan`; or
 `block` gives it), and what is left of the budget keeps the values that are most work per byte. Run it behind sdg-cse,
 which would compute once what is to be computed twice, and without sdg-vectorize along the dim, which keeps rows of all
-steps (`recomputing_pipeline` is the order); what a block computes without a recurrence it computes for all of its steps at once.
+steps (`recomputing_pipeline` is the order). What a block computes without a recurrence it computes for all of its steps
+at once.
 
 It does not apply to a dim without both a forward recurrence and a backward one that reads it, one that data ends, one
 along which a recurrence reads a range of steps (attention to the past) or steps on both sides. A remark says why.

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
+from tempo_ir.graphs import minimum_cut
 from tempo_ir.index import cond, domain, evaluate, index, space
 from tempo_ir.lowering.schedule.components import components
 from tempo_ir.lowering.schedule.conditions import solved
-from tempo_ir.lowering.schedule.cut import minimum_cut
 from tempo_ir.lowering.schedule.distances import Distance, Distances
 from tempo_ir.lowering.schedule.fusion import Choices, longest_paths
 from tempo_ir.lowering.schedule.graph import Dependence, Graph, Relation, Statement

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from math import inf, prod
 from typing import Literal, TypeAlias
 
+from tempo_ir.graphs import minimum_cut
 from tempo_ir.index.expr import Slice, free_symbols
-from tempo_ir.lowering.schedule.cut import minimum_cut
 from tempo_ir.lowering.schedule.fusion import DIRECTIONS, Cluster, Edge, Level, is_present, least_shifts
 
 CutNode: TypeAlias = tuple[Literal["source", "sink", "made", "kept"], int, int]

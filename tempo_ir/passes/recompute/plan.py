@@ -11,12 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from tempo_ir.dialects.sdg import ContractOp, HostOp, OutputOp, RandomOp, SdgOp
 from tempo_ir.dialects.types import shape_of
-from tempo_ir.graphs import reachable
+from tempo_ir.graphs import minimum_cut, reachable
 from tempo_ir.passes.recompute.sides import Sides
 from tempo_ir.passes.sdg_accumulate import OPEN_EXTENT, result_bytes
+
+CutNode: TypeAlias = tuple[Literal["made", "there"], SdgOp] | Literal["source", "sink"]
+SOURCE: CutNode = "source"
+SINK: CutNode = "sink"
 
 
 @dataclass(frozen=True)
@@ -89,27 +94,32 @@ class Planner:
         return sum(rows * result_bytes(op) for op, rows in earlier.items())
 
     def _read(self, again: Mapping[SdgOp, None], *, rows_of_totals: bool = True) -> int:
-        """The bytes that a backward step reads of what is computed anew, and the rows that sums take."""
-        read = dict.fromkeys(p for op in self._readers() for p, _ in self.sides.rows_read(op) if p in again)
-        there = self._computed_there(read, again)
-        rows = sum(result_bytes(op) for op in read if not self._is_made_of(op, there))
+        """The bytes of a step that are kept, of what is computed anew, until the backward side has read it, and of the
+        rows that sums take."""
+        kept = self._kept_of_a_step(again)
         if not rows_of_totals:
-            return rows
+            return kept
         taken = dict.fromkeys(a.value.owner for whole in self.sides.totals.values() for a in whole.op.accesses)
-        return rows + sum(result_bytes(op) for op in taken if isinstance(op, SdgOp) and op in self.sides.backward)
+        return kept + sum(result_bytes(op) for op in taken if isinstance(op, SdgOp) and op in self.sides.backward)
 
-    def _computed_there(self, read: Mapping[SdgOp, None], again: Mapping[SdgOp, None]) -> dict[SdgOp, None]:
-        """What is read, and what is made of that alone at its own step: a backward step may compute it itself."""
-        there = dict(read)
-        while more := [op for op in again if op not in there and self._is_made_of(op, there)]:
-            there.update(dict.fromkeys(more))
-        return there
-
-    def _is_made_of(self, op: SdgOp, values: Mapping[SdgOp, None]) -> bool:
-        """Whether an op, no product, is made of values at its own step alone."""
-        made_of = list(self.sides.rows_read(op))
-        here = all(shift == 0 and producer in values for producer, shift in made_of)
-        return bool(made_of) and here and not isinstance(op, ContractOp)
+    def _kept_of_a_step(self, again: Mapping[SdgOp, None]) -> int:
+        """The least bytes of values from which a backward step can make what it reads: but for products, draws and what
+        reads other steps, it may compute anything itself (a minimum cut, as `schedule/sinking.py` makes one)."""
+        capacities: dict[tuple[CutNode, CutNode], float] = {}
+        for op in again:
+            made: CutNode = ("made", op)
+            there: CutNode = ("there", op)
+            capacities[made, there] = float(result_bytes(op))
+            reads = [(producer, shift) for producer, shift in self.sides.rows_read(op) if producer in again]
+            if isinstance(op, ContractOp | RandomOp) or any(shift for _, shift in reads):
+                capacities[SOURCE, made] = math.inf
+            for producer in (producer for producer, shift in reads if not shift):
+                capacities[("there", producer), made] = math.inf
+        for op in self._readers():
+            for producer in (producer for producer, _ in self.sides.rows_read(op) if producer in again):
+                capacities[("there", producer), SINK] = math.inf
+        inside = minimum_cut(capacities, SOURCE, SINK)
+        return sum(result_bytes(op) for op in again if ("made", op) in inside and ("there", op) not in inside)
 
     def _dear(self, again: Iterable[SdgOp]) -> list[SdgOp]:
         return [op for op in again if isinstance(op, ContractOp | RandomOp)]
