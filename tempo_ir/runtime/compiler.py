@@ -98,12 +98,13 @@ def lower(
         if unknown := sorted(set(remat) - REMAT_OPTIONS):
             listed = ", ".join(sorted(REMAT_OPTIONS))
             raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
-        (program,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
-        for name, options in recomputing_pipeline(program.space.names, remat, without):
+        (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
+        for name, options in recomputing_pipeline(graph.space.names, remat, without):
             run_passes(context, work, (name,), levels.seconds, options)
-    levels.optimised = work.clone()
+    (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
     run_passes(context, work, lowering, levels.seconds, {"check": check})
+    levels.optimised = ModuleOp([graph])
     levels.loop = work.clone()
     run_passes(context, work, LOOP_PASSES[-1:], levels.seconds, {"target": target})
     levels.lowered = work

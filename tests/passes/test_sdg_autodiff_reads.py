@@ -256,6 +256,23 @@ def test_the_scalar_of_all() -> None:
     agree(program, SHAPES, reads, lambda size: ((), size))
 
 
+def test_every_reader_adds_the_same() -> None:
+    """The gradient of each reader is 1, over no dim: it is the same among all points of two dims."""
+
+    def program() -> None:
+        (i, _), (t, _) = tp.dims("i", "t")
+        x = tp.input("x", tp.f64[()], over=(i, t))
+        tp.output("gx", tp.grad(tp.sum(x[least(i, t) : i + 1, 0 : t + 1]), x))
+
+    for target in TARGETS:
+        executable = tp.compile(tp.program(program)(), target)
+        for size in SHAPES:
+            expected = np.zeros(size)
+            for i, t in np.ndindex(*size):
+                expected[min(i, t) : i + 1, : t + 1] += 1
+            np.testing.assert_array_equal(executable(x=np.ones(size))["gx"], expected)
+
+
 def test_an_axis_along_which_the_gradient_is_the_same_is_one_row() -> None:
     """Of the two axes that the slices add, the sum over the second leaves one row of the gradient for all points."""
 

@@ -18,7 +18,7 @@ from tempo_ir.dialects.loop import (
     YieldOp,
 )
 from tempo_ir.dialects.sdg.locations import location_text, value_text
-from tempo_ir.index.expr import Index, index_text
+from tempo_ir.index.expr import Expr, Index, index_text
 from tempo_ir.lowering.proofs import IllegalError
 from tempo_ir.lowering.storage.instances import Instance, instances
 
@@ -53,13 +53,24 @@ class Inner:
 class Work:
     """What an operation does at one point, as it was when this was noted: the operation itself may be gone by now."""
 
-    text: str
-    point: tuple[object, ...]
+    name: str
+    location: Attribute
+    point: tuple[tuple[str, Expr], ...]
     reads: tuple[BufferAccess, ...] = ()
     writes: tuple[BufferAccess, ...] = ()
     arguments: tuple[SSAValue, ...] = ()
     body: tuple[Inner, ...] = ()
     yielded: tuple[SSAValue, ...] = ()
+    properties: tuple[object, ...] = ()
+    """Of what is no leaf."""
+
+    @property
+    def text(self) -> str:
+        """`%h[t] at (t = t) (model.py:12)`, for messages."""
+        rows = " and ".join(row_text(write.buffer, write.index) for write in self.writes)
+        at = f" at {PointAttr(self.point)}" if self.point else ""
+        where = location_text(self.location)
+        return f"{rows or self.name}{at}" + (f" ({where})" if where else "")
 
 
 @dataclass(frozen=True)
@@ -87,15 +98,13 @@ def buffers_of(program: ProgramOp) -> dict[SSAValue, Attribute]:
 def work_of(op: Operation) -> Work:
     """What an operation does."""
     if not isinstance(op, AccessOperation):
-        return Work(op.name, (tuple(op.operands), tuple(op.properties.items())))
-    text = " and ".join(row_text(write.buffer, write.index) for write in op.writes)
-    where = location_text(op.location)
-    at = f" at {PointAttr(op.point)}" if op.point else ""
-    text = f"{text or op.name}{at}" + (f" ({where})" if where else "")
+        return Work(op.name, op.location, (), properties=(tuple(op.operands), tuple(op.properties.items())))
     if not isinstance(op, BodyOperation):
-        return Work(text, (op.point, tuple(op.properties.items())), op.reads, op.writes)
+        made = tuple(op.properties.items())
+        return Work(op.name, op.location, op.point, op.reads, op.writes, properties=made)
     body = tuple(map(_inner, _computing(op.body.block)))
-    return Work(text, op.point, op.reads, op.writes, tuple(op.body.block.args), body, op.yielded)
+    arguments = tuple(op.body.block.args)
+    return Work(op.name, op.location, op.point, op.reads, op.writes, arguments, body, op.yielded)
 
 
 def _computing(block: Block) -> list[Operation]:

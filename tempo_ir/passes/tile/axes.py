@@ -99,7 +99,7 @@ def rebuild(
         case BroadcastOp():
             return build.broadcast(operands[0], _resized(op, axis, part, at))
         case ReshapeOp():
-            return build.reshape(operands[0], _resized(op, axis, part, at))
+            return build.reshape(operands[0], _as_operand(build, op, operands[0], _resized(op, axis, part, at)))
         case TransposeOp():
             return build.build(TransposeOp, *operands, permutation=op.permutation)
         case ContractOp():
@@ -137,3 +137,13 @@ def _resized(op: SdgOp, axis: int, part: Part, at: Substitute) -> Shape:
     shape = shape_of(op.results[0].type)
     extents = [extent if isinstance(extent, int) else at(extent) for extent in shape]
     return (*extents[:axis], part.extent, *extents[axis + 1 :])
+
+
+def _as_operand(build: GraphBuilder, op: ReshapeOp, operand: Access, shape: Shape) -> Shape:
+    """A shape with the extents of axes that are only passed on as the operand writes them: that products of them are
+    equal is not proved where the same extent is written in two ways."""
+    passed = [axes_through(op, axis) for axis in range(len(shape))]
+    own = build.shape(operand)
+    return tuple(
+        extent if axes is None or axes[0] is None else own[axes[0]] for extent, axes in zip(shape, passed, strict=True)
+    )
