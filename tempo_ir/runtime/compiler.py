@@ -18,7 +18,7 @@ from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.lowering.proofs import IllegalError, timed_proofs
 from tempo_ir.passes import get_all_passes as passes
-from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, REQUIRED, default_pipeline
+from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, REQUIRED, default_pipeline, recomputing_pipeline
 from tempo_ir.runtime.errors import CompileError
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-l
 """From the graph to kernels and launches, in order."""
 OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage"}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
+REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
+"""What a compile may say of what is computed anew: the options of sdg-remat."""
 TARGETS = ("cpu", "reference", "triton-interpret")
 
 
@@ -74,15 +76,31 @@ def module_of(program: Program | ProgramFunction | ModuleOp | sdg.ProgramOp) -> 
     return module
 
 
-def lower(module: ModuleOp, target: str, without: Collection[str] = (), *, check: bool = True) -> Levels:
-    """Run the default pipeline, but for the passes named; `check` lets those that lower prove their results. Raises
-    CompileError where one cannot be left out, ProgramError where a pass refuses the program."""
+def lower(
+    module: ModuleOp,
+    target: str,
+    without: Collection[str] = (),
+    *,
+    remat: Mapping[str, int] | None = None,
+    check: bool = True,
+) -> Levels:
+    """Run the default pipeline, but for the passes named, and with sdg-remat where `remat` has options for it; `check`
+    lets those that lower prove their results. Raises CompileError where one cannot be left out, or there is no such
+    option, ProgramError where a pass refuses the program."""
     if kept := sorted(set(without) - OPTIONAL):
         raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
     levels = Levels(module)
     context = Context(allow_unregistered=False)
     work = module.clone()
-    run_passes(context, work, default_pipeline(without), levels.seconds)
+    if remat is None:
+        run_passes(context, work, default_pipeline(without), levels.seconds)
+    else:
+        if unknown := sorted(set(remat) - REMAT_OPTIONS):
+            listed = ", ".join(sorted(REMAT_OPTIONS))
+            raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
+        (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
+        for name, options in recomputing_pipeline(graph.space.names, remat, without):
+            run_passes(context, work, (name,), levels.seconds, options)
     (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
     run_passes(context, work, lowering, levels.seconds, {"check": check})
@@ -106,7 +124,7 @@ def run_passes(
     module: ModuleOp,
     names: Sequence[str],
     seconds: dict[str, float],
-    options: Mapping[str, str | bool] | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> None:
     """Run passes in order, in place, noting the seconds of each and of its proof. Raises ProgramError, with the user's
     line, for what a pass refuses, and what a proof raises, since that is no fault of the program."""

@@ -53,12 +53,21 @@ class Result(dict[str, Any]):
     extents: dict[str, int]
 
 
-def compile(program: Any, target: str = "cpu", *, without: Collection[str] = (), check: bool = True) -> Executable:
+def compile(
+    program: Any,
+    target: str = "cpu",
+    *,
+    without: Collection[str] = (),
+    remat: Mapping[str, int] | None = None,
+    check: bool = True,
+) -> Executable:
     """Compile a program: what a function under `@tp.program` returns, or a module with one sdg.program.
 
     `target` is "cpu", "reference" (nothing is compiled, the numpy interpreter runs) or "triton-interpret". One compile
-    serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay. With
-    `check=False` order, kernels and storage are not proved: a fault of the compiler may then give wrong numbers.
+    serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay.
+    `remat={"budget": 2**20, "steps": 10_000}` computes activations anew for a backward pass, so that 1 MiB of them is
+    kept where T is 10000 (see sdg-remat). With `check=False` order, kernels and storage are not proved: a fault of the
+    compiler may then give wrong numbers.
     Raises CompileError where the program or the target is none, or a pass is needed, and ProgramError, with the line of
     the program, for what it asks for and no pass can do.
     """
@@ -67,7 +76,7 @@ def compile(program: Any, target: str = "cpu", *, without: Collection[str] = (),
     if target == "reference":
         return Interpreted(program)
     made = TritonInterpreted if target == "triton-interpret" else Native
-    return made(program, without, check=check)
+    return made(program, without, remat=remat, check=check)
 
 
 class Executable(ABC):
@@ -191,10 +200,17 @@ class Interpreted(Executable):
 class Compiled(Executable, ABC):
     """A program as kernels and a host program."""
 
-    def __init__(self, program: Any, without: Collection[str] = (), *, check: bool = True):
+    def __init__(
+        self,
+        program: Any,
+        without: Collection[str] = (),
+        *,
+        remat: Mapping[str, int] | None = None,
+        check: bool = True,
+    ):
         super().__init__(program)
         with collection_paused():
-            self.levels: Levels = lower(self.module, self.target, without, check=check)
+            self.levels: Levels = lower(self.module, self.target, without, remat=remat, check=check)
             begin = time.perf_counter()
             try:
                 self.program = self._finish(self.lowered)
