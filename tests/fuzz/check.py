@@ -35,7 +35,7 @@ LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage")
 TOLERANCE = {"exact": 0.0, "half": 4e-2, "single": 3e-4, "double": 1e-8}
 MOVED = {"half": 4e-3, "single": 2e-7, "double": 2e-7}
 """By how much inputs are moved to see what rounding may do to outputs of each kind."""
-OPTIONS: Mapping[str, Mapping[str, object]] = {"sdg-tile": {"tile": 3}}
+OPTIONS: Mapping[str, Mapping[str, object]] = {"sdg-tile": {"tile": 3}, "sdg-remat": {"block": 2}}
 """Options of passes that would do nothing at small sizes without."""
 SEED = 7
 SLOW = "timeout"
