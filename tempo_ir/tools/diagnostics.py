@@ -73,7 +73,7 @@ class Sources:
             path = Path(place.file)
             if not path.is_file():
                 return None
-            text = self.texts[place.file] = path.read_text(errors="replace")
+            text = self.texts[place.file] = path.read_text("utf-8-sig", "replace")
         lines = text.splitlines()
         return lines[place.line - 1] if 0 < place.line <= len(lines) else None
 

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tempo_ir.tools.diagnostics import UserError
+from tempo_ir.tools.diagnostics import Place, UserError
 
 STANDARD_INPUT = "<stdin>"
+BYTE_ORDER_MARK = "\ufeff"
+"""What some editors put at the start of a file."""
 _PYTHON = re.compile(r"(?P<path>.+\.py)(?::(?P<name>\w+))?")
 _MARKER = re.compile(rb"^// -----[^\n]*$", re.MULTILINE)
 
@@ -23,15 +25,21 @@ def python_input(argument: str | None) -> tuple[Path, str | None] | None:
 
 
 def read_text(argument: str | None) -> tuple[str, str]:
-    """The text of an input file (standard input for None and `-`) and its name in messages. Raises OSError."""
+    """The text of an input file (standard input for None and `-`) and its name in messages.
+
+    A byte-order mark is no part of the text. Raises OSError, and UserError for what is not UTF-8.
+    """
     if argument is None or argument == "-":
         data, name = sys.stdin.buffer.read(), STANDARD_INPUT
     else:
         data, name = Path(argument).read_bytes(), argument
     try:
-        return data.decode(), name
+        return data.decode().removeprefix(BYTE_ORDER_MARK), name
     except UnicodeDecodeError as error:
-        raise UserError(f"{name}: not a text file: byte {error.start} is not UTF-8") from None
+        line = data.count(b"\n", 0, error.start) + 1
+        start = data.rfind(b"\n", 0, error.start) + 1
+        place = Place(name, line, len(data[start : error.start].decode()) + 1)
+        raise UserError(f"not a text file: byte {error.start} is not UTF-8", place) from None
 
 
 def split_chunks(text: str) -> list[str]:

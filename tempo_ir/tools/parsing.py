@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, Builtin, FileLineColLoc, IntAttr, ModuleOp, StringAttr
-from xdsl.ir import AttributeInvT, Operation, SSAValue
+from xdsl.ir import AttributeInvT, Block, Operation, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import ParseError, VerifyException
 from xdsl.utils.lexer import Span
@@ -25,6 +25,7 @@ class LocatedParser(Parser):
         self._name = StringAttr(name)
         self._operation_start = 0
         self._first_use: dict[str, Span[str]] = {}
+        self._end = len(text.rstrip())  # what is missing at the end is shown behind the last word of the text
         self._line_starts = [0, *(position + 1 for position, character in enumerate(text) if character == "\n")]
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
@@ -34,10 +35,20 @@ class LocatedParser(Parser):
             return super().parse_module(allow_implicit_module)
         except ParseError as error:
             undefined = next(iter(self.forward_ssa_references), None)
-            if undefined is None or not error.msg.startswith("values used but not defined"):
-                raise
-            # xDSL finds this at the end of the input; the user looks for it at the first use
-            raise ParseError(self._first_use[undefined], f"value %{undefined} is used but not defined") from None
+            if undefined is not None and error.msg.startswith("values used but not defined"):
+                # xDSL finds this at the end of the input; the user looks for it at the first use
+                undefined_text = f"value %{undefined} is used but not defined"
+                raise ParseError(self._first_use[undefined], undefined_text) from None
+            if error.span.start >= self._end > 0:
+                raise ParseError(Span(self._end - 1, self._end, self.lexer.input), error.msg) from None
+            raise
+
+    def _parse_block(self) -> Block:
+        if self._current_token.kind == MLIRTokenKind.EOF:
+            self.raise_error("the text ends inside of a region: an operation or `}` is expected")
+        if self._current_token.kind != MLIRTokenKind.CARET_IDENT:
+            self.raise_error("an operation or `}` is expected")
+        return super()._parse_block()
 
     def resolve_operand(self, operand: UnresolvedOperand, type: AttributeInvT) -> SSAValue[AttributeInvT]:
         self._first_use.setdefault(operand.operand_name, operand.span)

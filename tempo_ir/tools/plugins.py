@@ -1,7 +1,8 @@
 """Plug-ins: dialects, passes, targets and front ends from an installed package or from a file.
 
 An installed package names an `xdsl.universe.Universe` in the entry-point group `xdsl.universe`; a file given with
-`--load-pass-plugin` defines one at top level, or just passes and dialects. A plug-in that does not load is a warning.
+`--load-pass-plugin` defines one at top level, or just passes and dialects. An installed plug-in that does not load is a
+warning, since nobody asked for it; a file that does not load is an error.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 from xdsl.universe import Universe
 
-from tempo_ir.tools.diagnostics import Diagnostic, place_in_file
+from tempo_ir.tools.diagnostics import Diagnostic, UserError, place_in_file
 
 _GROUP = "xdsl.universe"
 _BUILT_IN = frozenset({"xdsl", "tempo_ir"})
@@ -25,27 +26,32 @@ Warn = Callable[[Diagnostic], None]
 
 
 def load_plugins(files: Sequence[str], warn: Warn) -> dict[str, Universe]:
-    """Every plug-in that loads, by name: the installed ones, then `files`. The others go to `warn`."""
+    """Every plug-in by name: the installed ones that load (the others go to `warn`), then `files`.
+
+    Raises UserError for a file that does not load.
+    """
     universes: dict[str, Universe] = {}
     for entry in sorted(entry_points(group=_GROUP), key=lambda entry: entry.name):
         if entry.name not in _BUILT_IN:
-            _load(entry.name, entry.load, warn, universes)
+            try:
+                universes[entry.name] = _loaded(entry.name, entry.load)
+            except UserError as error:
+                warn(Diagnostic("warning", str(error), error.place))
     for file in files:
-        _load(file, lambda file=file: _universe_of_file(Path(file)), warn, universes)
+        universes[file] = _loaded(file, lambda file=file: _universe_of_file(Path(file)))
     return universes
 
 
-def _load(name: str, load: Callable[[], object], warn: Warn, universes: dict[str, Universe]) -> None:
+def _loaded(name: str, load: Callable[[], object]) -> Universe:
+    """Raises UserError, at the plug-in's line, for whatever loading it raises."""
     try:
         universe = load()
-    except Exception as error:  # a plug-in is someone else's code: whatever it raises, the tool goes on without it
+    except Exception as error:  # a plug-in is someone else's code, which may raise anything
         message = f"plug-in '{name}' is not loaded: {type(error).__name__}: {error}"
-        warn(Diagnostic("warning", message, place_in_file(error, Path(name))))
-        return
-    if isinstance(universe, Universe):
-        universes[name] = universe
-    else:
-        warn(Diagnostic("warning", f"plug-in '{name}' is not loaded: {universe!r} is not an xdsl.universe.Universe"))
+        raise UserError(message, place_in_file(error, Path(name))) from error
+    if not isinstance(universe, Universe):
+        raise UserError(f"plug-in '{name}' is not loaded: {universe!r} is not an xdsl.universe.Universe")
+    return universe
 
 
 def _universe_of_file(path: Path) -> Universe:
