@@ -22,6 +22,8 @@ def get_all_passes() -> dict[str, PassFactory]:
         "sdg-dce": lazy("tempo_ir.passes.sdg_dce:SdgDcePass"),
         "sdg-devectorize": lazy("tempo_ir.passes.sdg_devectorize:SdgDevectorizePass"),
         "sdg-fold-constants": lazy("tempo_ir.passes.sdg_fold_constants:SdgFoldConstantsPass"),
+        "sdg-insert-dealloc": lazy("tempo_ir.passes.sdg_insert_dealloc:SdgInsertDeallocPass"),
+        "sdg-insert-donate": lazy("tempo_ir.passes.sdg_insert_donate:SdgInsertDonatePass"),
         "sdg-lift": lazy("tempo_ir.passes.sdg_lift:SdgLiftPass"),
         "sdg-reduce-domain": lazy("tempo_ir.passes.sdg_reduce_domain:SdgReduceDomainPass"),
         "sdg-simplify": lazy("tempo_ir.passes.sdg_simplify:SdgSimplifyPass"),

@@ -45,7 +45,9 @@ from tempo_ir.dialects.loop.leaves import (
 )
 from tempo_ir.dialects.loop.structure import (
     CALL_SEED,
+    DEALLOC,
     DONATES,
+    SWAP,
     AllocOp,
     BufferOperation,
     ForOp,
@@ -64,7 +66,9 @@ from tempo_ir.dialects.loop.structure import (
 
 __all__ = [
     "CALL_SEED",
+    "DEALLOC",
     "DONATES",
+    "SWAP",
     "AccessOperation",
     "AllocOp",
     "BodyOperation",

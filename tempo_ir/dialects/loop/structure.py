@@ -216,6 +216,13 @@ DONATES = "donates"
 """The attribute of an output that may lie in the array of the parameter of its key."""
 
 
+DEALLOC = "dealloc"
+"""The attribute of memory whose rows are asked to be given back one by one, after their last readers."""
+SWAP = "swap"
+"""The attribute of memory whose rows are asked to lie in host memory meanwhile: how many iterations ahead of its next
+reader each comes back, an i64."""
+
+
 @irdl_op_definition
 class OutputOp(NamedBufferOperation):
     """
@@ -229,7 +236,11 @@ class OutputOp(NamedBufferOperation):
 
 @irdl_op_definition
 class AllocOp(BufferOperation):
-    """Memory of a value that lives inside one call: `%h = loop.alloc : !loop.buffer<(t: ring 2) 16xf32>`."""
+    """
+    Memory of a value that lives inside one call: `%h = loop.alloc : !loop.buffer<(t: ring 2) 16xf32>`.
+
+    `{dealloc}` and `{swap = 4 : i64}` are requests to loop-plan-storage, which takes them away.
+    """
 
     name = "loop.alloc"
 

@@ -98,6 +98,7 @@ from tempo_ir.dialects.sdg.reduction import (
     SoftmaxOp,
     SumOp,
 )
+from tempo_ir.dialects.sdg.requests import DeallocOp, RequestOp, SwapOp, requests_about, requests_of
 from tempo_ir.dialects.sdg.shape_ops import (
     BroadcastOp,
     ConcatOp,
@@ -135,6 +136,8 @@ Sdg = Dialect(
         MergeOp,
         OutputOp,
         UntilOp,
+        DeallocOp,
+        SwapOp,
         HostStateOp,
         HostOp,
         GradOp,
@@ -231,6 +234,7 @@ __all__ = [
     "CumprodOp",
     "CumsumOp",
     "CustomGradientOp",
+    "DeallocOp",
     "DivOp",
     "DomainAttr",
     "EntryAttr",
@@ -279,6 +283,7 @@ __all__ = [
     "RandomKind",
     "RandomOp",
     "ReduceOp",
+    "RequestOp",
     "ReshapeOp",
     "ReverseOp",
     "RoundOp",
@@ -301,6 +306,7 @@ __all__ = [
     "StopGradientOp",
     "SubOp",
     "SumOp",
+    "SwapOp",
     "TanhOp",
     "ToShapeOp",
     "TokenType",
@@ -315,6 +321,8 @@ __all__ = [
     "location_text",
     "op_text",
     "parse_spec",
+    "requests_about",
+    "requests_of",
     "space_of",
     "value_text",
 ]

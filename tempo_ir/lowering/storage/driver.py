@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.loop import ProgramOp
+from tempo_ir.dialects.loop import DEALLOC, ProgramOp
 from tempo_ir.index.expr import Index
 from tempo_ir.lowering.bounds import check_bounds
 from tempo_ir.lowering.proofs import proving
@@ -17,6 +17,7 @@ from tempo_ir.lowering.storage.frees import Free, insert_frees, last_reads
 from tempo_ir.lowering.storage.instances import instances
 from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
+from tempo_ir.passes.remarks import remark
 
 
 def plan_storage(program: ProgramOp, *, check: bool = True) -> Counter[str]:
@@ -29,6 +30,7 @@ def plan_storage(program: ProgramOp, *, check: bool = True) -> Counter[str]:
     planner = Planner.of(program)
     plan = planner.plan()
     frees = last_reads(plan, planner.liveness, planner.unknown)
+    _say_what_is_not_freed(plan, frees)
     donated = [(parameter.buffer, output.buffer) for parameter, output in mark_donations(planner, plan)]
     rewriter = Rewriter(program, planner.liveness)
     buffers = rewriter.rewrite(plan)
@@ -48,6 +50,16 @@ def _summary(plan: Sequence[Planned], frees: Sequence[Free], donated: Sequence[o
         counts.update(f"buffers {storage}" for storage in dict.fromkeys(classes) if planned.group.output is None)
         counts["copies removed"] += len(planned.group.copies)
     return counts + Counter({"frees": len(frees), "states in place": len(donated)})
+
+
+def _say_what_is_not_freed(plan: Sequence[Planned], frees: Sequence[Free]) -> None:
+    """A remark for each value whose rows are asked to be given back one by one, and are not."""
+    freed = {free.planned.group for free in frees}
+    for planned in plan:
+        keeps_more = any(dim.storage != "ring" for dim in planned.stored)
+        if keeps_more and planned.group not in freed:
+            for op in [member.op for member in planned.group.members.values() if DEALLOC in member.op.attributes]:
+                remark(op, "its rows are given back with the whole buffer: no iteration is known to read one last")
 
 
 def _starts(plan: Sequence[Planned]) -> Iterator[tuple[Operation, tuple[Index, tuple[Operation, ...]]]]:
