@@ -36,7 +36,7 @@ from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers, with_most
 from tempo_ir.runtime.native import NativeProgram
 from tempo_ir.runtime.signature import Signature
-from tempo_ir.runtime.statistics import Statistics
+from tempo_ir.runtime.statistics import Statistics, per_step
 from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
 from tempo_ir.runtime.timeline import Timeline, timeline
 
@@ -197,7 +197,9 @@ class Compiled(Executable, ABC):
         self._lock = threading.Lock()
         seconds = dict(self.levels.seconds)
         sites = sum(isinstance(op, loop.AccessOperation) for op in self.program.body.walk())
-        self._stats = Statistics(self.target, 1, seconds, len(kernels(self.lowered)), launches(self.program), sites)
+        sites -= sum(isinstance(op, loop.TransferOp) for op in self.program.body.walk())
+        made = len(kernels(self.lowered)), launches(self.program), sites
+        self._stats = Statistics(self.target, 1, seconds, *made, *per_step(self.formed))
 
     @abstractmethod
     def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
@@ -221,7 +223,10 @@ class Compiled(Executable, ABC):
         placement = self._place(tuple(request.bounds[name] for name in self.program.space.params))
         outputs = self._execute(placement, request)
         with self._lock:
-            used = {"peak_bytes": placement.size, "bytes_by_class": dict(placement.by_class)}
+            spaces = {"device": placement.size} | ({"host": placement.host_size} if placement.host_size else {})
+            used = {
+                "peak_bytes": placement.size, "peak_by_space": spaces, "bytes_by_class": dict(placement.by_class)
+            }  # fmt: skip
             self._stats = dataclasses.replace(self._stats, **used)
         return outputs
 
@@ -272,12 +277,12 @@ class Native(Compiled):
 
     def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
         self.native = NativeProgram.compile(lowered)
-        self._arenas = Arenas()
+        self._arenas, self._host_arenas = Arenas(), Arenas()
         return self.native.program
 
     def _execute(self, placement: Placement, request: Request) -> Outputs:
-        with self._arenas.borrow(placement.size) as arena:
-            call = Call.of(self.program, self.buffers, placement, arena, request)
+        with self._arenas.borrow(placement.size) as arena, self._host_arenas.borrow(placement.host_size) as host:
+            call = Call.of(self.program, self.buffers, placement, (arena, host), request)
             self.native.run(call)
         return call.results(self.buffers)
 

@@ -47,6 +47,7 @@ from tempo_ir.dialects.loop.structure import (
     CALL_SEED,
     DEALLOC,
     DONATES,
+    HOST,
     SWAP,
     AllocOp,
     BufferOperation,
@@ -62,12 +63,15 @@ from tempo_ir.dialects.loop.structure import (
     call_most,
     call_start,
     enclosing_loops,
+    is_host,
 )
+from tempo_ir.dialects.loop.transfers import FetchOp, OffloadOp, TransferOp
 
 __all__ = [
     "CALL_SEED",
     "DEALLOC",
     "DONATES",
+    "HOST",
     "SWAP",
     "AccessOperation",
     "AllocOp",
@@ -78,6 +82,7 @@ __all__ = [
     "BufferType",
     "CheckOp",
     "ComputeOp",
+    "FetchOp",
     "FoldOp",
     "ForOp",
     "FreeOp",
@@ -89,15 +94,18 @@ __all__ = [
     "Loop",
     "LoopOperation",
     "NamedBufferOperation",
+    "OffloadOp",
     "OutputOp",
     "ParameterOp",
     "PointAttr",
     "ProgramOp",
     "StorageAttr",
+    "TransferOp",
     "YieldOp",
     "call_most",
     "call_start",
     "enclosing_loops",
+    "is_host",
 ]
 
 Loop = Dialect(
@@ -116,6 +124,8 @@ Loop = Dialect(
         FoldOp,
         HostOp,
         LaunchOp,
+        OffloadOp,
+        FetchOp,
         CheckOp,
         YieldOp,
     ],

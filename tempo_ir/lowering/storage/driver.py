@@ -7,30 +7,37 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.loop import DEALLOC, ProgramOp
+from tempo_ir.dialects.loop import DEALLOC, SWAP, AllocOp, BufferType, ProgramOp
 from tempo_ir.index.expr import Index
 from tempo_ir.lowering.bounds import check_bounds
-from tempo_ir.lowering.proofs import proving
+from tempo_ir.lowering.proofs import IllegalError, proving
 from tempo_ir.lowering.storage.check import Claim, Memory, check_storage
 from tempo_ir.lowering.storage.donation import mark_donations
 from tempo_ir.lowering.storage.frees import Free, insert_frees, last_reads
 from tempo_ir.lowering.storage.instances import instances
 from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
+from tempo_ir.lowering.storage.swap_check import SwapClaim, check_swap
+from tempo_ir.lowering.storage.swaps import NotSwappedError, apply_swap, find_swap
 from tempo_ir.passes.remarks import remark
 
 
 def plan_storage(program: ProgramOp, *, check: bool = True) -> Counter[str]:
     """
-    Let the buffers of a program keep no more rows than are read; counts what was done.
+    Let the buffers of a program keep no more rows than are read, and swap those that are asked for; counts what was
+    done.
 
     Raises IllegalStorageError, a fault of the compiler, where the result loses a value.
     """
+    return _plan(program, Planner.of(program), check)[0] + swap_requested(program, check=check)
+
+
+def _plan(program: ProgramOp, planner: Planner, check: bool) -> tuple[Counter[str], dict[SSAValue, SSAValue]]:
+    """Plan storage and write it; what was done, and where each buffer lies now."""
     before = instances(program)
-    planner = Planner.of(program)
     plan = planner.plan()
     frees = last_reads(plan, planner.liveness, planner.unknown)
-    _say_what_is_not_freed(plan, frees)
+    _say_what_is_not_done(plan, frees)
     donated = [(parameter.buffer, output.buffer) for parameter, output in mark_donations(planner, plan)]
     rewriter = Rewriter(program, planner.liveness)
     buffers = rewriter.rewrite(plan)
@@ -40,7 +47,40 @@ def plan_storage(program: ProgramOp, *, check: bool = True) -> Counter[str]:
         with proving():
             check_bounds(program)
             check_storage(program, Claim(before, memories, rewriter.replaced, freed, dict(_starts(plan)), donated))
-    return _summary(plan, frees, donated)
+    return _summary(plan, frees, donated), buffers
+
+
+def swap_requested(program: ProgramOp, *, check: bool = True) -> Counter[str]:
+    """Swap the rows of the buffers that ask for it; what is not proved right stays as it was, with a remark."""
+    counts = Counter[str]()
+    while asking := [op for op in program.walk() if isinstance(op, AllocOp) and op.ahead is not None]:
+        alloc, ahead = asking[0], asking[0].ahead
+        assert ahead is not None
+        del alloc.attributes[SWAP]
+        kept = program.clone()
+        try:
+            _swap(program, alloc, ahead, check)
+            counts["buffers swapped"] += 1
+        except (NotSwappedError, IllegalError) as error:
+            program.detach_region(program.body)
+            program.add_region(kept.detach_region(kept.body))
+            remark(alloc, f"its rows stay on the device: {error}")
+    return counts
+
+
+def _swap(program: ProgramOp, alloc: AllocOp, ahead: int, check: bool) -> None:
+    """Swap the rows of one buffer. Raises NotSwappedError, or IllegalError; the program is then half rewritten."""
+    before = instances(program)
+    made = apply_swap(program, find_swap(program, alloc, ahead))
+    if check:
+        with proving():
+            check_swap(program, SwapClaim(before, alloc.buffer, made.device, made.host, made.back, made.outer))
+    _, buffers = _plan(program, Planner.of(program, made.buffers), check)
+    for buffer in (made.device, *made.back):
+        placed = buffers.get(buffer, buffer).type
+        assert isinstance(placed, BufferType)
+        if any(dim.storage != "ring" for dim in placed.dims):
+            raise NotSwappedError("all of them are still read in other ways")
 
 
 def _summary(plan: Sequence[Planned], frees: Sequence[Free], donated: Sequence[object]) -> Counter[str]:
@@ -52,10 +92,15 @@ def _summary(plan: Sequence[Planned], frees: Sequence[Free], donated: Sequence[o
     return counts + Counter({"frees": len(frees), "states in place": len(donated)})
 
 
-def _say_what_is_not_freed(plan: Sequence[Planned], frees: Sequence[Free]) -> None:
-    """A remark for each value whose rows are asked to be given back one by one, and are not."""
+def _say_what_is_not_done(plan: Sequence[Planned], frees: Sequence[Free]) -> None:
+    """A remark for each value whose rows are asked to be given back one by one, and are not; or to be swapped, and lie
+    in an array of the caller."""
     freed = {free.planned.group for free in frees}
     for planned in plan:
+        if planned.group.output is not None:
+            for op in [member.op for member in planned.group.members.values() if SWAP in member.op.attributes]:
+                remark(op, "its rows stay on the device: they lie in the array of the caller that is an output")
+            continue
         keeps_more = any(dim.storage != "ring" for dim in planned.stored)
         if keeps_more and planned.group not in freed:
             for op in [member.op for member in planned.group.members.values() if DEALLOC in member.op.attributes]:
