@@ -24,6 +24,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "sdg-fold-constants": lazy("tempo_ir.passes.sdg_fold_constants:SdgFoldConstantsPass"),
         "sdg-insert-dealloc": lazy("tempo_ir.passes.sdg_insert_dealloc:SdgInsertDeallocPass"),
         "sdg-insert-donate": lazy("tempo_ir.passes.sdg_insert_donate:SdgInsertDonatePass"),
+        "sdg-insert-swap": lazy("tempo_ir.passes.sdg_insert_swap:SdgInsertSwapPass"),
         "sdg-lift": lazy("tempo_ir.passes.sdg_lift:SdgLiftPass"),
         "sdg-reduce-domain": lazy("tempo_ir.passes.sdg_reduce_domain:SdgReduceDomainPass"),
         "sdg-simplify": lazy("tempo_ir.passes.sdg_simplify:SdgSimplifyPass"),

@@ -54,7 +54,8 @@ class Call:
         program: loop.ProgramOp,
         buffers: Sequence[Buffer],
         placement: Placement,
-        arenas: tuple[Array, Array],
+        device: Array,
+        host: Array,
         request: Request,
     ) -> Call:
         """Lay the buffers out: the caller's arrays where they are, outputs fresh, the others in the arenas of the
@@ -71,7 +72,7 @@ class Call:
                 flat[buffer.value] = contiguous(request.arrays[buffer.key]).reshape(-1)
             else:
                 assert offset is not None
-                size, arena = buffer.bytes(bounds), arenas[buffer.host]
+                size, arena = buffer.bytes(bounds), host if buffer.host else device
                 flat[buffer.value] = arena[offset : offset + size].view(buffer.dtype)
                 if buffer.zeroed:
                     flat[buffer.value][...] = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -27,6 +27,8 @@ LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-l
 OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage"}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
 TARGETS = ("cpu", "reference", "triton-interpret")
+Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
+"""The options of a pass."""
 
 
 @dataclass
@@ -58,15 +60,27 @@ def module_of(program: Program | ProgramFunction | ModuleOp | sdg.ProgramOp) -> 
     return module
 
 
-def lower(module: ModuleOp, target: str, without: Collection[str] = (), *, check: bool = True) -> Levels:
-    """Run the default pipeline, but for the passes named; `check` lets those that lower prove their results. Raises
-    CompileError where one cannot be left out, ProgramError where a pass refuses the program."""
+def lower(
+    module: ModuleOp,
+    target: str,
+    without: Collection[str] = (),
+    *,
+    check: bool = True,
+    options: Mapping[str, Options] | None = None,
+) -> Levels:
+    """Run the default pipeline, but for the passes named; `check` lets those that lower prove their results. `options`
+    are those of passes on the graph by name; a pass that is not in the pipeline and has some runs after it.
+
+    Raises CompileError where one cannot be left out, ProgramError where a pass refuses the program.
+    """
     if kept := sorted(set(without) - OPTIONAL):
         raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
     levels = Levels(module)
     context = Context(allow_unregistered=False)
     work = module.clone()
-    run_passes(context, work, default_pipeline(without), levels.seconds)
+    pipeline, options = default_pipeline(without), options or {}
+    for name in (*pipeline, *(name for name in options if name not in (*pipeline, *without))):
+        run_passes(context, work, (name,), levels.seconds, options.get(name))
     levels.optimised = work.clone()
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
     run_passes(context, work, lowering, levels.seconds, {"check": check})
@@ -89,7 +103,7 @@ def run_passes(
     module: ModuleOp,
     names: Sequence[str],
     seconds: dict[str, float],
-    options: Mapping[str, str | bool] | None = None,
+    options: Options | None = None,
 ) -> None:
     """Run passes in order, in place, noting the seconds of each and of its proof. Raises ProgramError, with the user's
     line, for what a pass refuses, and what a proof raises, since that is no fault of the program."""

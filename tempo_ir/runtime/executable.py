@@ -20,6 +20,7 @@ from tempo_ir.index import evaluate
 from tempo_ir.reference import sdg as reference
 from tempo_ir.reference.calls import Outputs
 from tempo_ir.reference.dtypes import Array
+from tempo_ir.runtime.budget import Budget, lower_within
 from tempo_ir.runtime.calls import Arenas, Call, Request
 from tempo_ir.runtime.compiler import (
     TARGETS,
@@ -52,21 +53,37 @@ class Result(dict[str, Any]):
     extents: dict[str, int]
 
 
-def compile(program: Any, target: str = "cpu", *, without: Collection[str] = (), check: bool = True) -> Executable:
+def compile(
+    program: Any,
+    target: str = "cpu",
+    *,
+    without: Collection[str] = (),
+    check: bool = True,
+    memory_budget: int | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> Executable:
     """Compile a program: what a function under `@tp.program` returns, or a module with one sdg.program.
 
     `target` is "cpu", "reference" (nothing is compiled, the numpy interpreter runs) or "triton-interpret". One compile
     serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay. With
     `check=False` order, kernels and storage are not proved: a fault of the compiler may then give wrong numbers.
-    Raises CompileError where the program or the target is none, or a pass is needed, and ProgramError, with the line of
-    the program, for what it asks for and no pass can do.
+
+    With `memory_budget` a call with bounds of these `sizes`, `sizes={"T": 512}`, takes no more bytes on the device
+    beside the caller's arrays: values that a later loop reads again lie with the host meanwhile, as few as do.
+    Without sizes for all bounds all lie there that can. The program serves other sizes too, in more or fewer bytes.
+
+    Raises CompileError where the program or the target is none, a pass is needed, or the budget is too small, and
+    ProgramError, with the line of the program, for what it asks for and no pass can do.
     """
+    if sizes is not None and memory_budget is None:
+        raise CompileError("sizes say for what a memory_budget is meant: give one")
     if target not in TARGETS:
         raise CompileError(f"there is no target '{target}'; use one of {', '.join(TARGETS)}")
     if target == "reference":
         return Interpreted(program)
     made = TritonInterpreted if target == "triton-interpret" else Native
-    return made(program, without, check=check)
+    budget = None if memory_budget is None else Budget(memory_budget, sizes or {})
+    return made(program, without, check=check, budget=budget)
 
 
 class Executable(ABC):
@@ -183,9 +200,15 @@ class Interpreted(Executable):
 class Compiled(Executable, ABC):
     """A program as kernels and a host program."""
 
-    def __init__(self, program: Any, without: Collection[str] = (), *, check: bool = True):
+    def __init__(
+        self, program: Any, without: Collection[str] = (), *, check: bool = True, budget: Budget | None = None
+    ):
         super().__init__(program)
-        self.levels: Levels = lower(self.module, self.target, without, check=check)
+        self.levels: Levels = (
+            lower(self.module, self.target, without, check=check)
+            if budget is None
+            else lower_within(self.module, self.target, without, budget, self.signature.space, check=check)
+        )
         begin = time.perf_counter()
         try:
             self.program = self._finish(self.lowered)
@@ -281,8 +304,8 @@ class Native(Compiled):
         return self.native.program
 
     def _execute(self, placement: Placement, request: Request) -> Outputs:
-        with self._arenas.borrow(placement.size) as arena, self._host_arenas.borrow(placement.host_size) as host:
-            call = Call.of(self.program, self.buffers, placement, (arena, host), request)
+        with self._arenas.borrow(placement.size) as device, self._host_arenas.borrow(placement.host_size) as host:
+            call = Call.of(self.program, self.buffers, placement, device, host, request)
             self.native.run(call)
         return call.results(self.buffers)
 
