@@ -168,9 +168,9 @@ def candidates_of(program: ProgramOp, dim: str, ahead: int) -> list[Candidate]:
     cheap = sinking(ops, dim, waiting, loop)
     late = {**waiting, **cheap}
     found: list[Candidate] = []
-    for values in memories(ops, dim):
+    for values in memories([op for op in ops if op not in late], dim):
         reads = later_reads(values, late)
-        if not reads or any(value.owner in late for value in values) or not all(map(has_memory, values)):
+        if not reads or not all(map(has_memory, values)):
             continue
         if problem := next(filter(None, (_problem(access, dim) for access in reads)), None):
             owner = values[0].owner
@@ -183,9 +183,8 @@ def candidates_of(program: ProgramOp, dim: str, ahead: int) -> list[Candidate]:
 
 def later_reads(values: Sequence[SSAValue], late: Mapping[SdgOp, None]) -> list[Access]:
     """How later loops read some values."""
-    owners = {value.owner for value in values}
     uses = [(use.operation, use.index) for value in values for use in value.uses]
-    return [op.accesses[number] for op, number in uses if isinstance(op, SdgOp) and op in late and op not in owners]
+    return [op.accesses[number] for op, number in uses if isinstance(op, SdgOp) and op in late]
 
 
 def sinking(

@@ -98,7 +98,7 @@ def _start(writers: Sequence[CellUse], cells: Index, numbers: Numbers) -> Start 
     first = min(writers, key=lambda use: use.use.order)
     assert isinstance(first.use.op, BodyOperation)
     block = outer[-1].body.block if outer else _program(first.use.op).body.block
-    anchor = ancestor(first.use.op, block)
+    anchor = _ancestor(first.use.op, block)
     op = first.use.op.clone()
     op.point_attr = PointAttr(())  # those that it replaces had several; no body here asks for it
     order = (*first.use.order[:depth], numbers[anchor] - 1)
@@ -115,7 +115,7 @@ def _program(op: Operation) -> ProgramOp:
     return current
 
 
-def ancestor(op: Operation, block: Block) -> Operation:
+def _ancestor(op: Operation, block: Block) -> Operation:
     """The operation of a block that is or contains another."""
     current = op
     while current.parent is not block:

@@ -54,6 +54,7 @@ from tempo_ir.index.expr import (
     And,
     Cond,
     Const,
+    Entry,
     Expr,
     Index,
     Slice,
@@ -67,8 +68,11 @@ from tempo_ir.index.expr import (
 from tempo_ir.index.isl import Writer, condition, encode, params_set, read_set, tuple_text
 from tempo_ir.index.rules import PROGRAM_FACTS, simplify
 from tempo_ir.lowering.storage.rewrite import remove, set_accesses
-from tempo_ir.lowering.storage.starts import ancestor, frame_of
+from tempo_ir.lowering.storage.starts import frame_of
 from tempo_ir.lowering.storage.uses import Frame, Use, program_uses
+
+FARTHEST = 64
+"""How many rows may lie between those that one iteration reads."""
 
 
 class NotSwappedError(Exception):
@@ -155,17 +159,18 @@ def find_swap(program: ProgramOp, alloc: AllocOp, ahead: int) -> Swap:
     assert block is not None
     outer = frame_of(block).loops
     _check_buffer(alloc, outer, uses)
-    children: dict[Operation, list[Use]] = {}
+    parts: dict[Operation, list[Use]] = {}
     for use in sorted(uses, key=lambda use: use.order[-1]):
-        children.setdefault(ancestor(use.op, block), []).append(use)
-    written = max(numbers[child] for child, some in children.items() if any(use.writes for use in some))
+        inner = use.frame.loops[len(outer) :]
+        parts.setdefault(inner[0] if inner else use.op, []).append(use)
+    written = max(numbers[part] for part, some in parts.items() if any(use.writes for use in some))
     kept: list[Use] = []
     sweeps: list[Sweep] = []
-    for child, some in children.items():
-        moving = _moving(child, some) if numbers[child] > written and isinstance(child, ForOp) else []
-        sweep = _sweep(child, moving) if moving and isinstance(child, ForOp) else None
+    for part, some in parts.items():
+        sweep = _sweep(part, some) if numbers[part] > written and isinstance(part, ForOp) else None
         sweeps += [] if sweep is None else [sweep]
-        kept += [use for use in some if sweep is None or use not in moving]
+        served = [] if sweep is None else [use for use, _ in sweep.reads]
+        kept += [use for use in some if use not in served]
     if not sweeps:
         raise NotSwappedError("no loop after those that write it reads its rows one by one")
     return Swap(alloc, ahead, outer, tuple(kept), tuple(sweeps))
@@ -191,11 +196,6 @@ def _check_buffer(alloc: AllocOp, outer: Sequence[ForOp], uses: Sequence[Use]) -
         raise NotSwappedError("several of its rows are written at once, or one ends a loop")
 
 
-def _moving(loop: ForOp, uses: Sequence[Use]) -> list[Use]:
-    """The reads in a loop that are of other rows at other iterations."""
-    return [use for use in uses if free_symbols(use.index) & set(_inside(use, loop))]
-
-
 def _inside(use: Use, loop: ForOp) -> tuple[str, ...]:
     """The iterators of a loop and of the loops in it that are round a use."""
     loops = use.frame.loops
@@ -204,32 +204,42 @@ def _inside(use: Use, loop: ForOp) -> tuple[str, ...]:
 
 def _sweep(loop: ForOp, uses: Sequence[Use]) -> Sweep | None:
     """The loop as one that takes rows one by one; None if it does not."""
-    if loop.step != 1 or loop.until is not None:
+    moving = [use for use in uses if free_symbols(use.index) & set(_inside(use, loop))]
+    if loop.step != 1 or loop.until is not None or not moving:
         return None
-    reads: list[tuple[Use, Expr]] = []
-    signs: set[int] = set()
-    for use in uses:
-        (entry,) = use.index
-        found = None if isinstance(entry, Slice) else _offset(entry, use, loop)
-        if found is None:
-            return None
-        sign, offset = found
-        signs.add(sign)
-        reads.append((use, offset))
-    base = reads[0][1]
+    found = [_offset(use.index[0], use, loop) for use in moving]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found) or len({sign for sign, _ in known}) > 1:
+        return None
+    sign, base = known[0]
+    reads = [(use, offset) for use, (_, offset) in zip(moving, known, strict=True)]
+    reads += [read for use in uses if use not in moving and (read := _pinned(use, loop, sign, base)) is not None]
     distances = [simplify(offset - base, PROGRAM_FACTS) for _, offset in reads]
-    if len(signs) > 1 or not all(isinstance(distance, Const) for distance in distances):
-        return None
     values = [distance.value for distance in distances if isinstance(distance, Const)]
+    if len(values) < len(distances):
+        return None
     least, most = (simplify(base + extreme, PROGRAM_FACTS) for extreme in (min(values), max(values)))
-    (sign,) = signs
     rising = (sign > 0) != loop.down
     first, last = (most, least) if rising else (least, most)
     return Sweep(loop, tuple(reads), sign, first, last, max(values) - min(values))
 
 
-def _offset(entry: Expr, use: Use, loop: ForOp) -> tuple[int, Expr] | None:
+def _pinned(use: Use, loop: ForOp, sign: int, base: Expr) -> tuple[Use, Expr] | None:
+    """A read of one row in the one iteration that its guard lets run, `%h[0]` where `t = 0`, with its offset; None if
+    it is none, or of a row that no iteration near that one reads."""
+    (entry,) = use.index
+    value = use.frame.only_values().get(loop.iterator)
+    if value is None or isinstance(entry, Slice):
+        return None
+    offset = simplify(entry - value if sign > 0 else entry + value, PROGRAM_FACTS)
+    distance = simplify(offset - base, PROGRAM_FACTS)
+    return (use, offset) if isinstance(distance, Const) and abs(distance.value) <= FARTHEST else None
+
+
+def _offset(entry: Entry, use: Use, loop: ForOp) -> tuple[int, Expr] | None:
     """The sign of the iterator in an entry, and the rest, which is the same in all iterations."""
+    if isinstance(entry, Slice):
+        return None
     iterator, varying = Sym(loop.iterator), set(_inside(use, loop))
     for sign, offset in ((1, entry - iterator), (-1, entry + iterator)):
         simple = simplify(offset, PROGRAM_FACTS)
