@@ -12,10 +12,10 @@ os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
-from benchmarks import first
+from benchmarks import ablation, compiling, first
 from benchmarks.harness import Report
 
-BENCHMARKS = {"first": first.run}
+BENCHMARKS = {"ablation": ablation.run, "compiling": compiling.run, "first": first.run}
 
 
 def main() -> int:

@@ -42,6 +42,25 @@ class System:
     run: Callable[[], float]
     compile_seconds: float
     peak_bytes: int | None = None
+    launches: int | None = None
+
+
+@dataclass
+class Sheet:
+    """A table of numbers of any kind."""
+
+    title: str
+    headings: tuple[str, ...]
+    lines: list[tuple[str, tuple[float, ...]]] = field(default_factory=list[tuple[str, tuple[float, ...]]])
+
+    def add(self, name: str, *numbers: float) -> None:
+        """Add a line."""
+        self.lines.append((name, numbers))
+
+
+HEADINGS = (
+    "benchmark", "case", "system", "median", "min", "max", "ratio", "compile", "peak MB", "launches", "bound",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -57,6 +76,7 @@ class Row:
     cpu_s: float
     compile_s: float
     peak_bytes: int | None
+    launches: int | None
     bound_s: float | None
 
 
@@ -66,17 +86,34 @@ class Report:
 
     rows: list[Row] = field(default_factory=list[Row])
     ratios: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    sheets: list[Sheet] = field(default_factory=list[Sheet])
 
     def write_json(self, path: Path) -> None:
-        """Write `{"machine": {...}, "rows": [...], "ratios": [...]}`."""
+        """Write `{"machine": {...}, "rows": [...], "ratios": [...], "sheets": [...]}`."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        document = {"machine": machine(), "rows": [asdict(row) for row in self.rows], "ratios": self.ratios}
+        document = {
+            "machine": machine(),
+            "rows": [asdict(row) for row in self.rows],
+            "ratios": self.ratios,
+            "sheets": [asdict(sheet) for sheet in self.sheets],
+        }
         path.write_text(json.dumps(document, indent=2) + "\n")
 
     def print(self) -> None:
-        """A table of all rows with the median ratio of every system's time over tempo_ir's."""
+        """A table of all rows with the median ratio of every system's time over tempo_ir's, and the other tables."""
+        if self.rows:
+            self._print_rows()
+        for sheet in self.sheets:
+            table = Table(title=sheet.title)
+            for number, heading in enumerate(sheet.headings):
+                table.add_column(heading, justify="right" if number else "left")
+            for name, numbers in sheet.lines:
+                table.add_row(name, *(f"{number:.3f}" for number in numbers))
+            Console(width=160).print(table)
+
+    def _print_rows(self) -> None:
         table = Table(title="seconds per unit of work; ratio = time over tempo_ir's, median of alternate pairs")
-        for heading in ("benchmark", "case", "system", "median", "min", "max", "ratio", "compile", "peak MB", "bound"):
+        for heading in HEADINGS:
             table.add_column(heading, justify="left" if heading in ("benchmark", "case", "system") else "right")
         ratio_of = {(r["benchmark"], str(r["case"]), r["system"]): r["median_ratio"] for r in self.ratios}
         for row in self.rows:
@@ -89,6 +126,7 @@ class Report:
                 "" if ratio is None else f"{ratio:.2f}x",
                 f"{row.compile_s:.2f} s",
                 "" if row.peak_bytes is None else f"{row.peak_bytes / 1e6:.2f}",
+                "" if row.launches is None else str(row.launches),
                 "" if row.bound_s is None else format_seconds(row.bound_s),
             )
         Console(width=160).print(table)
@@ -122,7 +160,7 @@ def compare(
         cpu = statistics.median((m.cpu - m.excluded) / units for m in times[system.name])
         report.rows.append(
             Row(benchmark, dict(case), system.name, statistics.median(seconds), min(seconds), max(seconds), cpu,
-                system.compile_seconds, system.peak_bytes, bound)
+                system.compile_seconds, system.peak_bytes, system.launches, bound)
         )  # fmt: skip
         if system.name != "tempo_ir":
             pairs = [theirs.seconds / mine for theirs, mine in zip(times[system.name], ours, strict=True)]

@@ -2,6 +2,7 @@
 
     python examples/llama.py                                    decode 32 tokens after a prompt
     python examples/llama.py --window 8                         the same with sliding-window attention
+    python examples/llama.py --window 8 --global-every 2        every second layer looks back all the way
     python examples/llama.py --until 994                        no further than to token 994
     tempo-opt examples/llama.py --set window=64                 the program as sdg text
 
@@ -35,15 +36,16 @@ def attend(layer, x, t, window):
 
 
 @tp.program
-def decode(model="build/tiny-llama", window=None, batch=1, layers=None, until=None):
+def decode(model="build/tiny-llama", window=None, batch=1, layers=None, until=None, global_every=None):
     net = llm.Llama.from_pretrained(checkpoint(model), layers=layers)
     t, T = tp.dim("t", until=None if until is None else lambda: tp.all(ended))  # T steps are then the most there may be
     p, P = tp.dim("p", at_most=T)  # `where P <= T`, checked at the call
     prompt = tp.input("prompt", tp.i64[batch], over=p)
     token = tp.tensor("token", tp.i64[batch], over=t)
     x = net.embed(token)
-    for layer in net.layers:
-        x = x + attend(layer, layer.norm_in(x), t, window)
+    for number, layer in enumerate(net.layers, 1):
+        sees_all = global_every is not None and number % global_every == 0
+        x = x + attend(layer, layer.norm_in(x), t, None if sees_all else window)
         x = x + layer.mlp(layer.norm_post(x))
     logits = net.head(net.norm(x))  # needed, hence computed, only for P - 1 <= t < T - 1
     following = tp.argmax(logits, axis=-1)
@@ -69,10 +71,23 @@ def main() -> None:
         "--model", default="build/tiny-llama", help="a directory with config.json and model.safetensors"
     )
     parser.add_argument("--window", type=int, default=None, help="how many steps attention looks back (default: all)")
+    parser.add_argument(
+        "--global-every",
+        type=int,
+        default=None,
+        help="which layers look back all the way despite a window (default: none)",
+    )
     parser.add_argument("--tokens", type=int, default=32, help="how many tokens to decode")
     parser.add_argument("--until", type=int, default=None, help="the token that ends the sequence (default: none)")
     arguments = parser.parse_args()
-    exe = tp.compile(decode(model=arguments.model, window=arguments.window, until=arguments.until))
+    exe = tp.compile(
+        decode(
+            model=arguments.model,
+            window=arguments.window,
+            until=arguments.until,
+            global_every=arguments.global_every,
+        )
+    )
     prompt = np.array([[1], [17], [29], [5]])
     out = exe(prompt=prompt, T=len(prompt) + arguments.tokens, state=exe.init())
     print("prompt:", *prompt[:, 0])

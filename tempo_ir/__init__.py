@@ -22,7 +22,7 @@ _PUBLIC = MappingProxyType(
         "tempo_ir.frontend.dims": "Dim dim dims",
         "tempo_ir.frontend.dtypes": "DType Spec bf16 f16 f32 f64 i8 i16 i32 i64 u8",
         "tempo_ir.frontend.elementwise": (
-            "abs cast ceil clip cos equal erf exp floor gelu ln logical_and logical_not logical_or "
+            "abs cast ceil clip cos equal erf exp floor gelu ln log1p logical_and logical_not logical_or "
             "maximum minimum not_equal relu round rsqrt sigmoid sign silu sin softplus sqrt "
             "stop_gradient tanh where"
         ),

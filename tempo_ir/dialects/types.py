@@ -7,6 +7,7 @@ A shape is therefore a tuple of `int | Expr`, which `shape_of` and `tensor` conv
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeAlias, cast
 
@@ -51,6 +52,7 @@ DTYPES: Mapping[str, Attribute] = MappingProxyType(
 )
 """Element types by the name that users write; nothing else is an element of an sdg tensor."""
 
+_FLOATS = frozenset({Float16Type, BFloat16Type, Float32Type, Float64Type})
 _DTYPE_NAMES: Mapping[Attribute, str] = MappingProxyType({element: name for name, element in DTYPES.items()})
 
 
@@ -125,7 +127,7 @@ def dtype(name: str) -> Attribute:
 
 def is_float(element_type: Attribute) -> bool:
     """True for f16, bf16, f32 and f64."""
-    return isinstance(element_type, Float16Type | BFloat16Type | Float32Type | Float64Type)
+    return type(element_type) in _FLOATS
 
 
 def is_bool(element_type: Attribute) -> bool:
@@ -145,7 +147,8 @@ def integer_range(element_type: Attribute) -> tuple[int, int]:
     return (0, 2**bits) if name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1))
 
 
-def accessed_type(tensor_type: Attribute, index: Index, dims: Sequence[str] = ()) -> Tensor:
+@lru_cache(maxsize=16384)
+def accessed_type(tensor_type: Attribute, index: Index, dims: tuple[str, ...] = ()) -> Tensor:
     """The type of `%x[index]` where `%x : tensor_type` varies over `dims`.
 
     One leading axis per slice entry, in order, then the axes of the type. Extents that name a dim of the producer are

@@ -272,6 +272,11 @@ def ln(x: Value) -> Tensor:
     return _unary(sdg.LogOp, x, f32)
 
 
+def log1p(x: Value) -> Tensor:
+    """`ln(1 + x)`, as exact for small x as for others."""
+    return _unary(sdg.Log1pOp, x, f32)
+
+
 def sqrt(x: Value) -> Tensor:
     """The square root."""
     return _unary(sdg.SqrtOp, x, f32)
@@ -351,9 +356,9 @@ def gelu(x: Value) -> Tensor:
 
 
 def softplus(x: Value) -> Tensor:
-    """`log(1 + exp(x))` without overflow."""
+    """`log(1 + exp(x))`: without overflow for large x, and `exp(x)` to the last digits far below 0."""
     operand = as_tensor(x)
-    return add(maximum(operand, 0), ln(add(exp(negative(abs(operand))), 1.0)))
+    return add(maximum(operand, 0), log1p(exp(negative(abs(operand)))))
 
 
 # ------------------------------------------------------------------------------------------- comparison and logic

@@ -29,6 +29,7 @@ from tempo_ir.frontend.shapes import split, take
 from tempo_ir.frontend.state import Init, parameter_or_state
 from tempo_ir.frontend.tensor import Tensor
 from tempo_ir.frontend.trees import Node, leaves, tree_map
+from tempo_ir.names import fresh_name
 
 __all__ = [
     "MLP",
@@ -74,12 +75,7 @@ class Module(Node):
 def scope(name: str | None, default: str) -> str:
     """The name of a module: the given one, or a default that no other module of the program has."""
     names = current().module_names
-    chosen = default if name is None else name
-    if name is None:
-        count = 1
-        while chosen in names:
-            count += 1
-            chosen = f"{default}{count}"
+    chosen = fresh_name(default, names, "") if name is None else name
     names.add(chosen)
     return chosen
 

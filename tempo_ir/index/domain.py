@@ -22,6 +22,7 @@ from tempo_ir.index.expr import (
     free_symbols,
     substitute,
 )
+from tempo_ir.index.hashing import HashedOnce
 from tempo_ir.index.parser import Cursor, TextCursor, parse_cond, parse_expr, parse_list, parse_name
 from tempo_ir.index.rules import Facts, simplify
 
@@ -29,7 +30,7 @@ Built = TypeVar("Built", "Space", "Domain")
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class Space(HashedOnce):
     """The dims of a program, outer ones first, each `0 <= dim < bound`, and what is known of the bounds.
 
     Written `dims(i: I, t: T, e: 4) where 1 <= P <= T`.
@@ -40,6 +41,8 @@ class Space:
 
     dims: tuple[tuple[str, Expr], ...] = ()
     where: Cond = TRUE
+
+    __hash__ = HashedOnce.__hash__
 
     def __post_init__(self) -> None:
         names = self.names
@@ -88,7 +91,7 @@ class Space:
 
 
 @dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(HashedOnce):
     """The points an op varies over: ordered dims, ranges where they are narrower than declared, a condition.
 
     `ranges` holds `(dim, first, end)` with `first <= dim < end`; bounds may mention outer dims. Written `(i, t)`,
@@ -101,6 +104,8 @@ class Domain:
     dims: tuple[str, ...] = ()
     ranges: tuple[tuple[str, Expr, Expr], ...] = ()
     where: Cond = TRUE
+
+    __hash__ = HashedOnce.__hash__
 
     def __post_init__(self) -> None:
         if len(set(self.dims)) != len(self.dims):

@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, overload
 
+from tempo_ir.index.hashing import HashedOnce
+
 Operator: TypeAlias = Literal["+", "-", "*", "//", "%"]
 Extreme: TypeAlias = Literal["min", "max"]
 Relation: TypeAlias = Literal["<", "<=", ">", ">=", "=", "!="]
@@ -32,7 +34,7 @@ class IndexExpressionError(ValueError):
     """An index expression that has no meaning, or none that the operation asked for can give."""
 
 
-class _Arithmetic:
+class _Arithmetic(HashedOnce):
     """The operators that every expression has; their results are simplified."""
 
     __slots__ = ()
@@ -102,6 +104,8 @@ class Binary(_Arithmetic):
     lhs: Expr
     rhs: Expr
 
+    __hash__ = HashedOnce.__hash__
+
     def __str__(self) -> str:
         if self.op in ("+", "-"):
             return f"{self.lhs} {self.op} {_grouped(self.rhs, ('*', '//', '%'))}"
@@ -120,6 +124,8 @@ class MinMax(_Arithmetic):
 
     op: Extreme
     args: tuple[Expr, ...]
+
+    __hash__ = HashedOnce.__hash__
 
     def __str__(self) -> str:
         return f"{self.op}({', '.join(str(arg) for arg in self.args)})"
@@ -181,7 +187,7 @@ def maximum(*args: Expr | int) -> Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(HashedOnce):
     """The points `start`, `start + step`, ... below `stop`; reading through it adds a leading axis.
 
     Empty where `stop <= start`.
@@ -193,6 +199,8 @@ class Slice:
     start: Expr
     stop: Expr
     step: int = 1
+
+    __hash__ = HashedOnce.__hash__
 
     def __post_init__(self) -> None:
         if self.step < 1:
@@ -234,22 +242,26 @@ FALSE = Truth(False)
 
 
 @dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(HashedOnce):
     """A comparison of two expressions."""
 
     op: Relation
     lhs: Expr
     rhs: Expr
 
+    __hash__ = HashedOnce.__hash__
+
     def __str__(self) -> str:
         return f"{self.lhs} {'ne' if self.op == '!=' else self.op} {self.rhs}"
 
 
 @dataclass(frozen=True, slots=True)
-class And:
+class And(HashedOnce):
     """Holds where all of its two or more arguments do."""
 
     args: tuple[Cond, ...]
+
+    __hash__ = HashedOnce.__hash__
 
     def __str__(self) -> str:
         text = ""
@@ -261,10 +273,12 @@ class And:
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
+class Or(HashedOnce):
     """Holds where one of its two or more arguments does."""
 
     args: tuple[Cond, ...]
+
+    __hash__ = HashedOnce.__hash__
 
     def __str__(self) -> str:
         return " or ".join(str(arg) for arg in self.args)

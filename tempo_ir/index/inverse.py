@@ -18,6 +18,7 @@ from tempo_ir.index.isl import (
     Set,
     Writer,
     affine,
+    coalesced,
     condition,
     dim_names,
     encode,
@@ -39,15 +40,15 @@ def inverse(access: Map, within: Set) -> list[tuple[Cond, Index]]:
     Raises:
         Inexact: the readers of a point are no product of ranges with constant steps.
     """
-    relation = access.intersect_range(_renamed(within, access)).reverse().coalesce()
+    relation = coalesced(access.intersect_range(_renamed(within, access)).reverse())
     if relation.is_empty():
         return []
     whole = _piece(relation, within)
     if whole is not None:
         return [whole]
-    basic_maps = [Map.from_basic_map(basic) for basic in relation.make_disjoint().coalesce().get_basic_maps()]
+    basic_maps = [Map.from_basic_map(basic) for basic in coalesced(relation.make_disjoint()).get_basic_maps()]
     cells = _cells([basic.domain() for basic in basic_maps])
-    for parts in ([relation.intersect_domain(cell).coalesce() for cell in cells], basic_maps):
+    for parts in ([coalesced(relation.intersect_domain(cell)) for cell in cells], basic_maps):
         found = _pieces(parts, within)
         if found is not None:
             return found
@@ -62,7 +63,7 @@ def _pieces(parts: Sequence[Map], within: Set) -> list[tuple[Cond, Index]] | Non
         if piece is None:
             return None
         for position, (other, _) in enumerate(joined):
-            union = other.union(part).coalesce()
+            union = coalesced(other.union(part))
             both = _piece(union, within)
             if both is not None:
                 joined[position] = (union, both)
@@ -87,7 +88,7 @@ def _cells(domains: Sequence[Set]) -> list[Set]:
         for cell in cells:
             split += [cell.intersect(domain), cell.subtract(domain)]
             rest = rest.subtract(cell)
-        cells = [cell.coalesce() for cell in [*split, rest] if not cell.is_empty()]
+        cells = [coalesced(cell) for cell in [*split, rest] if not cell.is_empty()]
     return cells
 
 
@@ -147,7 +148,7 @@ def _sides(relation: Map, position: int, which: str) -> list[Expr]:
     flat = flat.project_out(DIM.out, 0, position)
     count = flat.dim(DIM.in_)
     points = flat.reset_tuple_id(DIM.in_).move_dims(DIM.in_, count, DIM.out, 0, 1).domain()
-    points = points.set_dim_name(DIM.set, count, "reader'").coalesce().compute_divs()
+    points = coalesced(points.set_dim_name(DIM.set, count, "reader'")).compute_divs()
     parts = points.get_basic_sets()
     if len(parts) != 1:
         return []

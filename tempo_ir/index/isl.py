@@ -5,9 +5,7 @@ Rules that keep isl sound here:
 
 - every object of a thread belongs to that thread's one context (`context()`): mixed contexts answer silently wrong;
 - questions are asked on text and memoised on it, in a bounded table per thread;
-- names of dims and bounds that isl's lexer would not take (`t.x`, `floor`) are encoded, and decoded on the way back;
-- products and quotients *of bounds* (`T * E`), which are not affine, stand as one unknown each, so that what is proved
-  holds whatever their value; a product that involves a dim is refused.
+- what is no affine expression of isl's has a form of its own in the text, or none (`isl_text`).
 
 Pieces of what isl finds come back as `Expr`, `Cond` and `Index`, checked to be equal to it; where they cannot be, the
 functions raise `Inexact`.
@@ -15,7 +13,6 @@ functions raise `Inexact`.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -50,20 +47,13 @@ from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import (
     FALSE,
     TRUE,
-    And,
     Binary,
-    Compare,
     Cond,
     Const,
-    Entry,
     Expr,
     Index,
     IndexExpressionError,
-    MinMax,
-    Or,
-    Slice,
     Sym,
-    Truth,
     compare,
     conj,
     disj,
@@ -72,7 +62,8 @@ from tempo_ir.index.expr import (
     minimum,
     negate,
 )
-from tempo_ir.index.rules import NO_FACTS, PROGRAM_FACTS, Monomial, Terms, at_least_zero, from_terms, terms
+from tempo_ir.index.isl_text import NotAffine, Writer, decode, encode, entry_text, tuple_text
+from tempo_ir.index.rules import NO_FACTS, Terms, at_least_zero, from_terms, terms
 
 __all__ = [
     "AstBuild",
@@ -82,6 +73,7 @@ __all__ = [
     "Inexact",
     "Map",
     "MultiUnionPwAff",
+    "NotAffine",
     "PwAff",
     "Schedule",
     "ScheduleConstraints",
@@ -91,25 +83,27 @@ __all__ = [
     "UnionPwAff",
     "UnionSet",
     "UnionSetList",
+    "Writer",
     "ast_expr_op_type",
     "ast_expr_type",
     "ast_loop_type",
     "ast_node_type",
+    "decode",
+    "encode",
+    "entry_text",
     "schedule_node_type",
+    "tuple_text",
 ]
 
 IslError = Error
 MEMO_ENTRIES = 4096
 DIM = islpy.dim_type
 Value = TypeVar("Value")
+Pieces = TypeVar("Pieces", Map, Set, PwAff, UnionMap)
 
 
 class Inexact(IndexExpressionError):
     """What isl found has no exact form as one domain, index or expression."""
-
-
-class NotAffine(IndexExpressionError):
-    """An expression multiplies or divides by a dim, which isl cannot represent."""
 
 
 class _PerThread(threading.local):
@@ -151,100 +145,18 @@ def read_map(text: str) -> Map:
     return _memoised(("map", text), lambda: Map.read_from_str(context(), text))
 
 
-# Names and text
-
-_ISL_WORDS = frozenset(
-    "exists and or not mod floord ceild implies infty infinity NaN rat true false min max floor ceil card sum".split()
-)
-
-
-def encode(name: str) -> str:
-    """The isl identifier of a symbol, or of the text of a product of bounds: `t.x` is `t_x2ex`."""
-    escaped = re.sub(r"_(?=x[0-9a-f]{2})|[^A-Za-z0-9_]", lambda match: f"_x{ord(match.group()):02x}", name)
-    return escaped[0] + "_x00" + escaped[1:] if escaped in _ISL_WORDS else escaped
-
-
-def decode(identifier: str) -> Expr:
-    """The symbol or product of bounds that an isl identifier stands for."""
-    from tempo_ir.index import parser
-
-    name = re.sub(r"_x([0-9a-f]{2})", lambda match: chr(int(match.group(1), 16)), identifier).replace("\0", "")
-    return Sym(name) if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", name) else parser.expr(name)
-
-
-class Writer:
-    """Writes expressions and conditions as isl text, and collects the parameters that they use."""
-
-    def __init__(self, dims: Iterable[str], params: Iterable[str]) -> None:
-        self.dims = frozenset(dims)
-        self.params: dict[str, Expr] = {encode(name): Sym(name) for name in params}
-
-    def expr(self, value: Expr) -> str:
-        """`2*t + floor((T)/4)` for `2 * t + T floordiv 4`. Raises NotAffine."""
-        text = ""
-        for monomial, coefficient in terms(value).items():
-            sign = ("-" if coefficient < 0 else "+") if text else ("-" if coefficient < 0 else "")
-            text += f" {sign} {self._term(monomial, abs(coefficient), value)}"
-        return text.strip() or "0"
-
-    def _term(self, monomial: Monomial, coefficient: int, whole: Expr) -> str:
-        if not monomial:
-            return str(coefficient)
-        text = self._atom(monomial[0], whole) if len(monomial) == 1 else self._unknown(from_terms({monomial: 1}), whole)
-        return text if coefficient == 1 else f"{coefficient}*{text}"
-
-    def _atom(self, atom: Expr, whole: Expr) -> str:
-        match atom:
-            case Sym(name):
-                if name not in self.dims:
-                    self.params.setdefault(encode(name), atom)
-                return encode(name)
-            case Binary("//", dividend, Const(divisor)) if divisor > 0:
-                return f"floor(({self.expr(dividend)})/{divisor})"
-            case Binary("%", dividend, Const(divisor)) if divisor > 0:
-                return f"(({self.expr(dividend)}) mod {divisor})"
-            case MinMax(op, args):
-                return f"{op}({', '.join(self.expr(arg) for arg in args)})"
-            case _:
-                return self._unknown(atom, whole)
-
-    def _unknown(self, product: Expr, whole: Expr) -> str:
-        if dims := free_symbols(product) & self.dims:
-            raise NotAffine(
-                f"`{whole}` is not affine: `{product}` multiplies or divides the dim `{min(dims)}` by what is no "
-                "number; an index may use sums, multiples, quotients and remainders by numbers, min and max"
-            )
-        name = encode(str(product))
-        self.params[name] = product
-        return name
-
-    def cond(self, value: Cond) -> str:
-        """`0 <= t and t < T`. Raises NotAffine."""
-        match value:
-            case Truth(truth):
-                return "true" if truth else "false"
-            case Compare(op, lhs, rhs):
-                return f"{self.expr(lhs)} {op} {self.expr(rhs)}"
-            case And(args):
-                return " and ".join(f"({self.cond(arg)})" for arg in args)
-            case Or(args):
-                return " or ".join(f"({self.cond(arg)})" for arg in args)
-
-    def declared(self, body: str) -> str:
-        """`[T] -> { body }`, the parameters first."""
-        return f"[{', '.join(sorted(self.params))}] -> {{ {body} }}"
-
-    def natural(self) -> str:
-        """That the parameters are not negative."""
-        held = [name for name, value in self.params.items() if at_least_zero(value, PROGRAM_FACTS)]
-        return " and ".join(f"{name} >= 0" for name in sorted(held)) or "true"
-
-
-def tuple_text(name: str, dims: Iterable[str]) -> str:
-    return f"{name}[{', '.join(dims)}]"
-
-
 # Sets and maps
+
+
+def coalesced(pieces: Pieces) -> Pieces:
+    """In fewer pieces; as it is where isl finds a fault in its own search for them ("original tableau ...")."""
+    try:
+        return pieces.coalesce()
+    except IslError as error:
+        # anything else, as the end of the operations that a question may take, is for the caller
+        if "original tableau" not in str(error):
+            raise
+        return pieces
 
 
 def params_set(space: Space) -> Set:
@@ -304,14 +216,6 @@ def access_map(
     for position, dim in enumerate(producer.dims):
         relation = relation.set_dim_name(DIM.out, position, encode(dim))
     return relation
-
-
-def entry_text(writer: Writer, entry: Entry, output: str) -> str:
-    if not isinstance(entry, Slice):
-        return f"{output} = {writer.expr(entry)}"
-    start, stop = writer.expr(entry.start), writer.expr(entry.stop)
-    text = f"{output} >= {start} and {output} < {stop}"
-    return text if entry.step == 1 else f"{text} and ({output} - ({start})) mod {entry.step} = 0"
 
 
 def pw_aff(space: Space, dims: Sequence[str], value: Expr) -> PwAff:
@@ -410,10 +314,10 @@ def _numerator(value: islpy.Aff, denominator: int) -> Expr:
 def pieces(function: PwAff) -> list[tuple[Set, Expr]]:
     """The domain and the expression of each piece; several pieces with one expression are one."""
     found: dict[Expr, Set] = {}
-    for points, value in function.coalesce().get_pieces():
+    for points, value in coalesced(function).get_pieces():
         expression = affine(value)
         found[expression] = found[expression].union(points) if expression in found else points
-    return [(points.coalesce(), value) for value, points in found.items()]
+    return [(coalesced(points), value) for value, points in found.items()]
 
 
 def expression(function: PwAff, within: Set | None = None) -> Expr:
@@ -486,7 +390,7 @@ def condition(points: Set, context_set: Set | None = None) -> Cond:
     """The condition that describes a set, given that `context_set` holds: `t >= 1 and t < T - 1`."""
     if context_set is not None:
         points = points.gist(context_set)
-    points = points.coalesce()
+    points = coalesced(points)
     if points.is_empty():
         return FALSE
     cases = [_basic_condition(basic) for basic in points.compute_divs().get_basic_sets()]
@@ -543,7 +447,7 @@ def set_to_domain(points: Set, dims: Sequence[str], space: Space) -> Domain:
         points = points.set_dim_name(DIM.set, position, encode(dim))
     domain = Domain(tuple(dims))
     whole = domain_set(space, domain)
-    points = points.intersect(whole).coalesce()
+    points = coalesced(points.intersect(whole))
     if points.is_equal(whole):
         return domain
     narrowed = Domain(tuple(dims), _ranges(points, dims, space))
@@ -606,7 +510,7 @@ def _extreme_value(value: Expr, space: Space, domain: Domain, which: str) -> Exp
 
 def _extreme(value: Expr, space: Space, domain: Domain, which: str) -> PwAff:
     values = Map.from_pw_aff(pw_aff(space, domain.dims, value)).intersect_domain(domain_set(space, domain)).range()
-    values = values.coalesce()  # an empty part would count as one without bounds
+    values = coalesced(values)  # an empty part would count as one without bounds
     bounded = values.dim_has_lower_bound(DIM.set, 0) if which == "min" else values.dim_has_upper_bound(DIM.set, 0)
     if not bounded and not values.is_empty():
         raise Inexact(f"`{value}` has no {which}imum over {domain}")

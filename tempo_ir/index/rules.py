@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import gcd
 from typing import TypeAlias, overload
 
@@ -347,6 +348,7 @@ EXTREME_RULES: tuple[ExtremeRule, ...] = (
 # The engine
 
 
+@lru_cache(maxsize=16384)
 def combine(op: Operator, lhs: Expr, rhs: Expr) -> Expr:
     """The simplified value of one operation on simplified operands.
 

@@ -12,7 +12,7 @@ Questions are asked once per pattern of loops, guards, index and extents, so tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import NoneAttr
@@ -35,8 +35,13 @@ class OutOfBoundsError(IllegalError):
 
 def check_bounds(program: ProgramOp) -> None:
     """Prove that a program stays inside of its buffers. Raises OutOfBoundsError with the op, the rows and a point."""
-    checker = _Checker(program.space)
-    for instance in instances(program):
+    check_bounds_of(instances(program), program.space)
+
+
+def check_bounds_of(some: Iterable[Instance], space: Space) -> None:
+    """Prove it of some operations of a program. Raises OutOfBoundsError."""
+    checker = _Checker(space)
+    for instance in some:
         checker.check_loops(instance)
         if isinstance(instance.op, AccessOperation):
             for access in (*instance.op.reads, *instance.op.writes):

@@ -32,7 +32,6 @@ one vector.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -61,6 +60,7 @@ from tempo_ir.dialects.sdg.reads import claim_problem
 from tempo_ir.dialects.sdg.until import bound_of, until_of
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index import Expr, IndexExpressionError, Space, compare, free_symbols
+from tempo_ir.names import fresh_name
 from tempo_ir.passes.building import GraphBuilder
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.tile.axes import lettered
@@ -221,8 +221,7 @@ class Tiler:
         if known is not None:
             return known
         taken = {*space.names, *space.params, *(name for each in self.dims.values() for name in each)}
-        numbered = ("m" if not number else f"m{number}" for number in itertools.count())
-        name = next(each for each in numbered if each not in taken)
+        name = fresh_name("m", taken, "")
         self.program.space = Space((*space.dims, (name, bound)), space.where)
         names.append(name)
         return name

@@ -277,9 +277,12 @@ def _scan(function: Callable[..., Array]) -> Handler:
 
 def _contract(op: sdg.ContractOp, inputs: Sequence[Array], point: Point) -> Array:
     operands = [_widened(array) for array in inputs]
-    # several in pairs would multiply sums: NaN times the sum over nothing is no sum over nothing
-    pairs = len(operands) == 2
-    return np.einsum(op.spec.data, *operands, dtype=operands[0].dtype, casting="unsafe", optimize=pairs)
+    letters, output = op.letters
+    # several in pairs, or sums over letters of one alone, would multiply sums: NaN times the sum over nothing is NaN,
+    # the sum over nothing of products is zero
+    summed = [set(each) - set(output) for each in letters]
+    aligned = len(summed) == 2 and summed[0] == summed[1]
+    return np.einsum(op.spec.data, *operands, dtype=operands[0].dtype, casting="unsafe", optimize=aligned)
 
 
 # Shapes
@@ -393,6 +396,7 @@ _HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(
         sdg.SignOp: _unary(np.sign),
         sdg.ExpOp: _unary(np.exp),
         sdg.LogOp: _unary(np.log),
+        sdg.Log1pOp: _unary(np.log1p),
         sdg.SqrtOp: _unary(np.sqrt),
         sdg.RsqrtOp: _unary(_reciprocal_root),
         sdg.TanhOp: _unary(np.tanh),

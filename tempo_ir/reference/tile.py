@@ -329,6 +329,7 @@ FUNCTIONS: Mapping[type[Operation], Callable[..., Array]] = {
     ew.NotOp: np.invert,
     ew.ExpOp: np.exp,
     ew.LogOp: np.log,
+    ew.Log1pOp: np.log1p,
     ew.SqrtOp: np.sqrt,
     ew.RsqrtOp: _rsqrt,
     ew.TanhOp: np.tanh,

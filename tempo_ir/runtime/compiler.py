@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import gc
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -40,6 +42,20 @@ class Levels:
     loop: ModuleOp | None = None
     lowered: ModuleOp | None = None
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+
+@contextmanager
+def collection_paused() -> Generator[None]:
+    """Python's collector of cycles waits: a compile makes many objects, few of them garbage, and would be stopped for a
+    tenth of its time to have all of them looked at again."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def module_of(program: Program | ProgramFunction | ModuleOp | sdg.ProgramOp) -> ModuleOp:
@@ -81,9 +97,10 @@ def lower(
     pipeline, options = default_pipeline(without), options or {}
     for name in (*pipeline, *(name for name in options if name not in (*pipeline, *without))):
         run_passes(context, work, (name,), levels.seconds, options.get(name))
-    levels.optimised = work.clone()
+    (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
     run_passes(context, work, lowering, levels.seconds, {"check": check})
+    levels.optimised = ModuleOp([graph])
     levels.loop = work.clone()
     run_passes(context, work, LOOP_PASSES[-1:], levels.seconds, {"target": target})
     levels.lowered = work

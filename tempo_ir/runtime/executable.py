@@ -25,6 +25,7 @@ from tempo_ir.runtime.calls import Arenas, Call, Request
 from tempo_ir.runtime.compiler import (
     TARGETS,
     Levels,
+    collection_paused,
     for_triton,
     kernels,
     launches,
@@ -204,17 +205,18 @@ class Compiled(Executable, ABC):
         self, program: Any, without: Collection[str] = (), *, check: bool = True, budget: Budget | None = None
     ):
         super().__init__(program)
-        self.levels: Levels = (
-            lower(self.module, self.target, without, check=check)
-            if budget is None
-            else lower_within(self.module, self.target, without, budget, self.signature.space, check=check)
-        )
-        begin = time.perf_counter()
-        try:
-            self.program = self._finish(self.lowered)
-        except DiagnosticException as error:
-            raise refusal(error, self.lowered) from error
-        self.levels.seconds["code"] = time.perf_counter() - begin
+        with collection_paused():
+            self.levels: Levels = (
+                lower(self.module, self.target, without, check=check)
+                if budget is None
+                else lower_within(self.module, self.target, without, budget, self.signature.space, check=check)
+            )
+            begin = time.perf_counter()
+            try:
+                self.program = self._finish(self.lowered)
+            except DiagnosticException as error:
+                raise refusal(error, self.lowered) from error
+            self.levels.seconds["code"] = time.perf_counter() - begin
         self.buffers = program_buffers(self.program)
         self._place = lru_cache(maxsize=64)(self._placed)
         self._lock = threading.Lock()

@@ -198,9 +198,8 @@ class Rows:
 
     def failure(self, op: loop.CheckOp, symbols: Symbols) -> ExecutionError:
         """The run-time error whose number a kernel has left."""
-        number = int(self.arrays[op.status][0])
         point = {name: evaluate(value, symbols) for name, value in op.point}
-        return ExecutionError(op.messages[number - 1], None, point)
+        return ExecutionError(op.message(self.arrays[op.status].tolist()), None, point)
 
 
 def point_of(op: loop.AccessOperation, symbols: Symbols) -> dict[str, int]:

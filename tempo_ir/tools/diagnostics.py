@@ -6,8 +6,9 @@ end's do, by `error.op` (an operation) or by `error.location` (an xDSL location)
 
 from __future__ import annotations
 
+import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
@@ -163,6 +164,22 @@ def _notes(error: BaseException) -> Iterator[str]:
         # xDSL notes a verify error with the whole module in generic form, which starts with a quoted op name
         if not note.lstrip().startswith(('"', "%")):
             yield note.strip()
+
+
+def exit_status(run: Callable[[Sources], int], *, show_traceback: bool = False) -> int:
+    """The exit status of a command: what `run` returns, 130 after Ctrl-C, 1 after a user's error, which is printed."""
+    sources = Sources()
+    try:
+        return run(sources)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if not is_user_error(error):
+            raise
+        if show_traceback:
+            traceback.print_exc()
+        print(sources.render(diagnostic_of_error(error)), file=sys.stderr)
+        return 1
 
 
 def is_user_error(error: BaseException) -> bool:

@@ -41,6 +41,7 @@ from tempo_ir.index import (
     simplify,
     substitute,
 )
+from tempo_ir.names import fresh_name
 from tempo_ir.passes.sdg_dce import remove_dead_ops
 from tempo_ir.passes.utilities import erase, replace_proved, sdg_ops
 
@@ -215,7 +216,7 @@ def _by_input(op: SdgOp) -> None:
     if any(isinstance(extent, Expr) and free_symbols(extent) & set(op.domain.dims) for extent in shape_of(type_)):
         raise Inapplicable
     keys = {other.key.data for other in sdg_ops(program) if isinstance(other, sdg.SourceOp)}
-    key = next(f"in{number}" for number in range(len(keys) + 1) if f"in{number}" not in keys)
+    key = fresh_name("in", keys, "")
     source = sdg.InputOp(key, type_, domain=Domain(op.domain.dims))
     _insert(op, source)
     op.results[0].replace_all_uses_with(source.result)

@@ -17,10 +17,11 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tempo_ir.tools.diagnostics import Sources, UserError, diagnostic_of_error, is_user_error
+from tempo_ir.tools.diagnostics import Sources, UserError, exit_status
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -32,16 +33,7 @@ PLACE = "{}"
 def main(args: Sequence[str] | None = None) -> int:
     """The exit status of `tempo-reduce ARGS`: 1 after an error, and where the file itself is not interesting."""
     arguments = argument_parser().parse_args(args)
-    sources = Sources()
-    try:
-        return _run(arguments, sources)
-    except KeyboardInterrupt:
-        return 130
-    except Exception as error:
-        if not is_user_error(error):
-            raise
-        print(sources.render(diagnostic_of_error(error)), file=sys.stderr)
-        return 1
+    return exit_status(partial(_run, arguments))
 
 
 def argument_parser() -> argparse.ArgumentParser:

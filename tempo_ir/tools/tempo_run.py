@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tempo_ir.tools.diagnostics import Diagnostic, Sources, diagnostic_of_error, is_user_error
+from tempo_ir.tools.diagnostics import Diagnostic, Sources, exit_status
 
 if TYPE_CHECKING:
     from tempo_ir.tools.running import Call
@@ -25,18 +25,7 @@ TARGETS = ("cpu", "reference", "triton-interpret")
 def main(args: Sequence[str] | None = None) -> int:
     """The exit status of `tempo-run ARGS`: 1 after an error or where `--check` finds a difference."""
     arguments = argument_parser().parse_args(args)
-    sources = Sources()
-    try:
-        return _run(arguments, sources)
-    except KeyboardInterrupt:
-        return 130
-    except Exception as error:
-        if not is_user_error(error):
-            raise
-        if arguments.traceback:
-            traceback.print_exc()
-        print(sources.render(diagnostic_of_error(error)), file=sys.stderr)
-        return 1
+    return exit_status(partial(_run, arguments), show_traceback=arguments.traceback)
 
 
 def argument_parser() -> argparse.ArgumentParser:

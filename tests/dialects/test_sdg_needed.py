@@ -281,6 +281,16 @@ def test_points_that_are_much_work_to_find_are_not_narrowed() -> None:
     assert str(first.domain) == "(i, j, t)"
 
 
+def test_a_cycle_that_is_much_work_in_many_small_steps_is_not_narrowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`n` of the recurrence is needed at `(t: 0 to P - 1)`, which takes some thousand operations of isl to see."""
+    monkeypatch.setattr("tempo_ir.dialects.sdg.points.MOST_OPERATIONS", 200)
+    program = parse_program(RECURRENCE)
+    narrow(program)
+    program.verify()
+    (made,) = [op for op in program.body.block.ops if isinstance(op, sdg.AddOp)]
+    assert str(made.domain) == "(t)"
+
+
 def test_a_call_at_points_that_are_much_work_to_find_is_refused() -> None:
     call = """%et = sdg.merge {i = 0 and j = 0 and t = 0 : %env, t > 0 : %e[i, j, t - 1], j > 0 : %e[i, j - 1, N - 1],
           i > 0 : %e[i - 1, N - 1, N - 1]} in (i, j, t)

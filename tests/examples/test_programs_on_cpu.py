@@ -13,6 +13,7 @@ from benchmarks.reinforce_torch import TorchReinforce
 from examples import llama, n_step, reinforce, rnn
 from tempo_ir import llm, nn, optim
 from tempo_ir.reference import philox
+from tempo_ir.runtime.memory import ALIGNMENT
 
 NEW_TOKENS = 64
 
@@ -90,6 +91,24 @@ def test_a_window_keeps_exactly_its_rows() -> None:
     caches = [line for line in text.splitlines() if "ring" in line]
     assert len(caches) == 4
     assert all("(t: ring 16)" in line for line in caches)
+
+
+def test_each_layer_keeps_what_it_looks_back_on() -> None:
+    """Local layers have rings of the window, global ones grow; the bytes of a local one do not depend on T."""
+    program = llama.decode(model=str(llama.checkpoint("build/tiny-llama")), window=16, global_every=2)
+    exe = tp.compile(program)
+    caches = [line.split(": ", 1)[1] for line in exe.ir("loop").splitlines() if "loop.alloc" in line and "(t: " in line]
+    local, all_ = "!loop.buffer<(t: ring 16) 1x4x32xf32>", "!loop.buffer<(t: growing to T - 1) 1x4x32xf32>"
+    assert sorted(caches) == [all_] * 4 + [local] * 4
+    prompt, row = np.array([[1], [17], [29]]), 4 * 32 * 4
+    found = {}
+    for steps in (3, 17, 40, 80):
+        found[steps] = exe(prompt=prompt, T=steps, state=exe.init())["token"]
+        used = exe.stats.bytes_by_class
+        assert 0 <= used["ring"] - 4 * 16 * row <= 4 * ALIGNMENT
+        assert 0 <= used["growing"] - 4 * (steps - 1) * row <= 4 * ALIGNMENT
+    expected = tp.compile(program, target="reference")
+    np.testing.assert_array_equal(found[40], expected(prompt=prompt, T=40, state=exe.init())["token"])
 
 
 def test_one_compile_serves_every_length(checkpoint) -> None:

@@ -11,7 +11,8 @@ from xdsl.ir import Operation, Region
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.sdg.attributes import CondAttr, IndexAttr
 from tempo_ir.index import cond, index
-from tempo_ir.lowering.formation.check import Before, IllegalKernelError, check_kernels, noted
+from tempo_ir.lowering.formation.before import Before, IllegalKernelError, noted
+from tempo_ir.lowering.formation.check import check_kernels
 from tempo_ir.lowering.formation.loop_form_kernels import form_program
 from tempo_ir.lowering.schedule.driver import schedule_program
 from tests.formation.test_form_kernels import PROGRAMS

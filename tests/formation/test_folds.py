@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 import tempo_ir as tp
 from tempo_ir.dialects import loop
+from tempo_ir.index import index
 from tempo_ir.lowering.formation.loop_form_kernels import LoopFormKernelsPass
 from tempo_ir.lowering.schedule.driver import schedule_program
 from tempo_ir.passes.sdg_autodiff import SdgAutodiffPass
@@ -160,6 +161,24 @@ def test_other_loops_stay(name: str) -> None:
     program = formed(ModuleOp([parse(KEPT[name])]))
     assert not all_of(program, loop.FoldOp)
     check_numbers(KEPT[name], program)
+
+
+SHIFTED = """
+sdg.program @shifted dims(t: T) {
+  %a = sdg.input "a" in (t) : tensor<2x3xf32>
+  %s = sdg.sum %a[1:t + 1] axes [0] in (t) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %y = sdg.max %s[t:min(T, t + 5)] axes [0] in (t) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  sdg.output "y" %y[t] in (t) : tensor<2x3xf32>
+}
+"""
+
+
+def test_what_comes_steps_later_is_a_fold_too() -> None:
+    """Its rows are those of four steps before."""
+    program = formed(tiled(SHIFTED, 2, hoist=False))
+    (fold,) = all_of(program, loop.FoldOp)
+    assert fold.parent_op().writes[0].index[0] == index("[t - 4]")[0]
+    check_numbers(SHIFTED, program)
 
 
 def drawn(text: str, size: int) -> dict[str, Array]:

@@ -36,12 +36,45 @@ def normal(*shape: int) -> np.ndarray:
 
 @pytest.mark.parametrize(
     "name",
-    ["exp", "sqrt", "tanh", "sin", "cos", "abs", "sign", "floor", "ceil", "round", "rsqrt", "sigmoid", "erf", "ln"],
+    [
+        "exp",
+        "sqrt",
+        "tanh",
+        "sin",
+        "cos",
+        "abs",
+        "sign",
+        "floor",
+        "ceil",
+        "round",
+        "rsqrt",
+        "sigmoid",
+        "erf",
+        "ln",
+        "log1p",
+    ],
 )
 def test_functions_of_one_argument(name: str) -> None:
-    x = np.abs(normal(5, 3)) + 0.1 if name in ("sqrt", "rsqrt", "ln") else normal(5, 3)
+    x = np.abs(normal(5, 3)) + 0.1 if name in ("sqrt", "rsqrt", "ln", "log1p") else normal(5, 3)
     expected = getattr(torch, {"ln": "log"}.get(name, name))(torch.from_numpy(x)).numpy()
     np.testing.assert_allclose(value_of(lambda x: getattr(tp, name)(x), x=x), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", ["reference", "cpu", "triton-interpret"])
+def test_softplus_is_exact_far_from_zero(target: str) -> None:
+    """In f32, with its gradient, beside f64's: `log(1 + exp(x))` alone is 0 below -17 and infinite above 88."""
+    x = np.array([-100, -87, -20, -17, -10, -3, -1e-3, 0, 1e-3, 3, 20, 100], np.float32)
+
+    def program() -> None:
+        argument = tp.input("x", tp.f32[len(x)])
+        y = tp.softplus(argument)
+        tp.output("y", y)
+        tp.output("gradient", tp.grad(tp.sum(y), argument))
+
+    out = tp.compile(tp.program(program)(), target)(x=x)
+    exact = x.astype(np.float64)
+    np.testing.assert_allclose(out["y"], np.logaddexp(exact, 0), rtol=1e-6, atol=1e-44)
+    np.testing.assert_allclose(out["gradient"], 1 / (1 + np.exp(-exact)), rtol=1e-6, atol=1e-44)
 
 
 @pytest.mark.parametrize("name", ["relu", "silu", "gelu", "softplus"])

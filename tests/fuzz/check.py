@@ -39,7 +39,7 @@ OPTIONS: Mapping[str, Mapping[str, object]] = {"sdg-tile": {"tile": 3}}
 """Options of passes that would do nothing at small sizes without."""
 SEED = 7
 SLOW = "timeout"
-MOST_SECONDS = 20
+MOST_SECONDS = 10
 """Of processor time, to compile a program of a dozen ops."""
 REFUSALS = ("raises PassFailedException in refuse", "raises ScheduleError", "raises ProgramError")
 """How the kinds of failures begin that are errors for the user."""

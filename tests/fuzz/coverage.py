@@ -112,8 +112,10 @@ def _forms(program: ProgramOp, ops: list[SdgOp]) -> set[str]:
     found = {f"{len(program.space.dims)} dims"} | _types(ops) | _conditions(ops)
     if program.space.where != TRUE:
         found.add("conditions on bounds")
-    if any(op.domain.ranges or op.domain.where != TRUE for op in ops):
+    if any(op.domain.ranges for op in ops):
         found.add("narrowed domains")
+    if any(op.domain.where != TRUE for op in ops):
+        found.add("domains with conditions")
     gradients = [op for op in ops if isinstance(op, sdg.GradOp)]
     if gradients:
         found.add("gradients")

@@ -10,12 +10,14 @@ from xdsl.ir import Region
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.sdg import Access
+from tempo_ir.dialects.sdg import Access, causality
 from tempo_ir.dialects.sdg.preconditions import settle
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.dialects.types import dtype, tensor
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import Compare, Cond, Const, Entry, Expr, IndexExpressionError, Sym, conj, free_symbols
 from tests.fuzz import effects, elementwise, recurrences, tensors
+from tests.fuzz.arguments import sizes
 from tests.fuzz.builder import Builder, NotHere
 from tests.fuzz.values import WILD, Numbers, Value, coarsest
 
@@ -91,7 +93,23 @@ def attempted(chosen: random.Random, steps: int = 12) -> ModuleOp:
         module.verify()
     except (VerifyException, IndexExpressionError) as error:
         raise Refused(str(error)) from error
+    if needs_itself(program):
+        raise Refused("a value needs itself")
     return module
+
+
+def needs_itself(program: sdg.ProgramOp) -> bool:
+    """Whether a point needs itself at a size at which the program will run; the verifier looks at a few small ones."""
+    ops = program_ops(program)
+    edges = [edge for op in ops for edge in causality.edges_of(op)]
+    tried = sizes(program)
+    for component, inside in causality.cyclic_components(ops, edges):
+        if causality.is_ordered(component, inside, program.space):
+            continue
+        outgoing = {op: [edge for edge in inside if edge.consumer is op] for op in component}
+        if any(causality.cycle_of_points(component, outgoing, program.space, bounds) is not None for bounds in tried):
+            return True
+    return False
 
 
 # ---- the frame ----

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from tests.fuzz.__main__ import main
-from tests.fuzz.check import SLOW, Failure
+from tests.fuzz.check import SLOW, Failure, parse, program_of
 from tests.fuzz.coverage import Coverage
-from tests.fuzz.generator import generate, text_of
+from tests.fuzz.generator import generate, needs_itself, text_of
 from tests.fuzz.isolation import answers
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -44,8 +44,8 @@ RANGES = {
     "ranges of several dims",
 }  # fmt: skip
 FORMS = {
-    "1 dims", "2 dims", "3 dims", "conditions on bounds", "narrowed domains", "dynamic extents",
-    "cases", "cases with 'and'", "cases with 'or'", "host calls", "states",
+    "1 dims", "2 dims", "3 dims", "conditions on bounds", "narrowed domains", "domains with conditions",
+    "dynamic extents", "cases", "cases with 'and'", "cases with 'or'", "host calls", "states",
     "recurrences", "recurrences forwards", "recurrences backwards", "recurrences both ways",
     "recurrences of several values", "recurrences over several dims",
     "gradients", "gradients by several", "gradients of gradients",
@@ -63,6 +63,25 @@ def test_all_kinds_of_programs():
     assert FORMS <= set(coverage.forms)
     assert {f"sdg.{name}" for name in REDUCTIONS} <= set(coverage.ops)
     assert len(coverage.ops) > 55
+
+
+HALF = """
+builtin.module {{
+  sdg.program @half dims(t: T) {{
+    %x = sdg.input "x" in (t) : tensor<f32>
+    %s = sdg.merge {{t + {0} < T : %h[t + {0}], t >= {1} : %h[t - {1}], true : %x[t]}} in (t) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+    %h = sdg.neg %s[t] in (t) : (tensor<f32>) -> tensor<f32>
+    sdg.output "y" %h[t] in (t) : tensor<f32>
+  }}
+}}
+"""  # noqa: E501
+
+
+def test_no_value_needs_itself_at_a_size_that_is_tried():
+    # reads forwards win where there are any; 4 back and 4 on meet at T = 8 first, 9 back and 9 on at T = 18
+    assert needs_itself(program_of(parse(HALF.format(4, 4))))
+    assert not needs_itself(program_of(parse(HALF.format(9, 9))))
+    assert not needs_itself(program_of(parse(HALF.format(1, 40))))
 
 
 def test_a_run_of_the_command_says_what_it_tried(capsys, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tempo_ir.index.isl import Inexact, IslError, read_map, read_set
+from tempo_ir.index.isl import Inexact, IslError, coalesced, read_map, read_set
 from tempo_ir.index.limits import TooLarge, limited
 
 CUBE = "[N] -> { [i, j, t] : 0 <= i, j, t and i < N and j < N and t < N }"
@@ -60,3 +60,9 @@ def test_other_errors_stay_what_they_are() -> None:
 def test_the_outer_limit_counts() -> None:
     with pytest.raises(TooLarge), limited(1000), limited(10**9):
         hard()
+
+
+def test_joining_pieces_does_not_hide_that_no_operations_are_left() -> None:
+    points = read_set("{ [a, b] : (0 <= a < 5 and 0 <= b < a) or (5 <= a < 9 and 0 <= b < a) or (a = 9 and b = 3) }")
+    with pytest.raises(TooLarge), limited(1):
+        coalesced(points)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,7 @@ from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm.jit import aligned, compile_kernel
 from tempo_ir.lowering.llvm.target import Target
 from tempo_ir.reference.tile import run_kernel
-
-Array = np.ndarray[Any, Any]
+from tests.tile.programs import Array, assert_close
 
 
 def assert_same(
@@ -33,19 +31,6 @@ def assert_same(
     results: list[Array] = []
     for argument, got, want in zip(kernel.body.block.args, actual, expected, strict=True):
         if isinstance(got, np.ndarray) and isinstance(want, np.ndarray):
-            assert_close(got, want, tolerance, argument.name_hint or "")
+            assert_close(got, want, tolerance, argument.name_hint or "", 1e-2)
             results.append(got)
     return results
-
-
-def assert_close(got: Array, want: Array, tolerance: float, name: str) -> None:
-    """As `assert_same` says."""
-    if want.dtype.kind in "iub":
-        np.testing.assert_array_equal(got, want, name)
-        return
-    wide_got, wide_want = got.astype(np.float64), want.astype(np.float64)
-    finite = np.isfinite(wide_want)
-    np.testing.assert_array_equal(wide_got[~finite], wide_want[~finite], name)
-    scale = np.abs(wide_want[finite]).max(initial=1e-2)
-    error = np.abs(wide_got[finite] - wide_want[finite]).max(initial=0.0) / scale
-    assert error <= tolerance, f"{name}: error {error:.1e} of the largest value {scale:.3g}"

@@ -6,31 +6,21 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i32, i64
 
-from tempo_ir.dialects.tile.attributes import INDEX, PointerType
+from tempo_ir.dialects.tile.attributes import PointerType
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.lowering.llvm.errors import UnsupportedKernel
 from tempo_ir.lowering.llvm.kernel import lower_kernel
 from tempo_ir.reference.tile import numpy_dtype
 from tests.llvm.support import assert_same
-
-F32 = PointerType(f32)
-
-
-def numbers(*shape: int) -> np.ndarray:
-    return np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+from tests.tile import programs
+from tests.tile.programs import F32, numbers
 
 
 @pytest.mark.parametrize("element", [i1, i8, i64, f16, bf16, f32, f64], ids=str)
 @pytest.mark.parametrize("start", [-40, -5, 0, 3, 20, 60])
 def test_masks_on_both_ends(element, start):
-    pointer = PointerType(element)
-    k = KernelBuilder("kernel", {"x": pointer, "out": pointer, "back": pointer, "start": INDEX, "size": INDEX})
-    block = k.load(k.view(k["x"], [k["size"]]), (k["start"], 37), other=1)
-    k.store(block, k.view(k["out"], [37]), (0, 37))
-    k.store(block, k.view(k["back"], [k["size"]]), (k["start"], 37))
-    x = (numbers(50) * 3).astype(numpy_dtype(element))
     for size in (0, 1, 16, 50):
-        assert_same(k.finish(), [x, np.zeros(37, x.dtype), np.zeros(50, x.dtype), start, size])
+        assert_same(*programs.masked_ends(element, start, size, 37))
 
 
 @pytest.mark.parametrize("source", [i8, i32, i64, f32], ids=str)
@@ -48,22 +38,13 @@ def test_a_store_of_one_lane_leaves_its_neighbours(element, source, start):
 @pytest.mark.parametrize("rows", [0, 1, 5, 9, 100])
 @pytest.mark.parametrize("columns", [0, 3, 16, 40])
 def test_masks_on_two_axes(rows, columns):
-    k = KernelBuilder("kernel", {"x": F32, "out": F32, "rows": INDEX, "columns": INDEX}, grid=[None, None])
-    view, out = (k.view(k[name], [k["rows"], k["columns"]]) for name in ("x", "out"))
-    at = (k.program_id(0) * 4, 4), (k.program_id(1) * 20, 20)
-    k.store(k.load(view, *at) * 2.0, out, *at)
-    x = numbers(rows, columns)
-    assert_same(k.finish(), [x, np.zeros_like(x), rows, columns], grid=(-(-rows // 4) + 1, -(-columns // 20) + 1))
+    assert_same(*programs.masked_axes(rows, columns, 20))
 
 
-@pytest.mark.parametrize("strides", [(40, 1), (1, 40), (3, 41), (0, 1), (1, 0), (-1, -40), (80, 2)])
+@pytest.mark.parametrize("strides", programs.STRIDES)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_strides(strides, dynamic):
-    k = KernelBuilder("kernel", {"x": F32, "out": F32, "s0": INDEX, "s1": INDEX, "offset": INDEX})
-    steps = [k["s0"], k["s1"]] if dynamic else list(strides)
-    x = k.load(k.view(k["x"], [9, 21], steps, k["offset"]), (0, 9), (0, 21))
-    k.store(x + 1.0, k.view(k["out"], [9, 21]), (0, 9), (0, 21))
-    assert_same(k.finish(), [numbers(4000), np.zeros((9, 21), np.float32), *strides, 2000])
+    assert_same(*programs.strided(strides, dynamic, 9, 21))
 
 
 def test_strided_store():
@@ -74,14 +55,7 @@ def test_strided_store():
 
 
 def test_views_of_rank_0_and_3_and_points():
-    k = KernelBuilder("kernel", {"x": F32, "scale": F32, "out": F32, "i": INDEX})
-    scale = k.load(k.view(k["scale"], []))
-    view, out = (k.view(k[name], [3, 5, 40]) for name in ("x", "out"))
-    k.store(k.load(view, k["i"], (0, 5), (0, 40)) * scale, out, k["i"], (0, 5), (0, 40))
-    k.store(k.load(view, (0, 3), k["i"], (0, 40)) * scale, out, (0, 3), k["i"], (0, 40))
-    k.store(k.load(view, 0, 0, k["i"]), out, 0, 0, k["i"])
-    k.store(k.load(view, (0, 3), (0, 5), k["i"]), out, (0, 3), (0, 5), k["i"] + 1)
-    assert_same(k.finish(), [numbers(3, 5, 40), numbers(1), np.zeros((3, 5, 40), np.float32), 2])
+    assert_same(*programs.ranks_and_points(3, 5, 40))
 
 
 @pytest.mark.parametrize("positions", [i8, i32, i64], ids=str)
@@ -123,12 +97,7 @@ def test_scatter(axis, adds, element):
 @pytest.mark.parametrize("grid", [(), (1,), (3,)])
 @pytest.mark.parametrize("element", [f32, f64, i64], ids=str)
 def test_atomic_add(grid, element):
-    pointer = PointerType(element)
-    k = KernelBuilder("kernel", {"x": pointer, "out": pointer, "size": INDEX}, grid=list(grid))
-    view = k.view(k["x"], [k["size"]])
-    k.atomic_add(k.load(view, (0, 37)) * 3, k.view(k["out"], [k["size"]]), (0, 37))
-    x = np.arange(30).astype(numpy_dtype(element))
-    assert_same(k.finish(), [x, np.ones_like(x), 30], grid, tolerance=0.0)
+    assert_same(*programs.atomic_sum(grid, element, 37), tolerance=0.0)
 
 
 def test_concurrent_atomic_add_of_bfloats_is_refused():
@@ -139,28 +108,13 @@ def test_concurrent_atomic_add_of_bfloats_is_refused():
 
 
 def test_update_in_place():
-    """Adam's step: three buffers read and written at the same block."""
-    k = KernelBuilder("kernel", {"w": F32, "m": F32, "v": F32, "g": F32, "n": INDEX}, grid=[None])
-    at = (k.program_id(0) * 64, 64)
-    views = {name: k.view(k[name], [k["n"]]) for name in "wmvg"}
-    w, m, v, g = (k.load(views[name], at) for name in "wmvg")
-    m, v = m * 0.9 + g * 0.1, v * 0.99 + g * g * 0.01
-    k.store(m, views["m"], at)
-    k.store(v, views["v"], at)
-    k.store(w - m / (k.sqrt(v) + 1e-8) * 0.001, views["w"], at)
-    kernel = k.finish()
-    assert_same(kernel, [numbers(150), numbers(150), numbers(150) ** 2, numbers(150), 150], grid=(3,))
-    assert "llvm.masked" in lower_kernel(kernel).definition
+    case = programs.adam_step()
+    assert_same(*case)
+    assert "llvm.masked" in lower_kernel(case.kernel).definition
 
 
 def test_reads_come_before_later_writes():
-    k = KernelBuilder("kernel", {"x": F32, "out": F32})
-    view, out = k.view(k["x"], [40, 40]), k.view(k["out"], [40, 40])
-    before = k.load(view, (0, 40), (0, 40))
-    k.store(before.t * 2.0, view, (0, 40), (0, 40))
-    after = k.load(view, (0, 40), (0, 40))
-    k.store(before + after, out, (0, 40), (0, 40))
-    assert_same(k.finish(), [numbers(40, 40), np.zeros((40, 40), np.float32)])
+    assert_same(*programs.overwritten(40))
 
 
 def test_shift_in_place():
@@ -179,14 +133,7 @@ def test_a_sum_over_what_is_then_overwritten():
 
 
 def test_ring_written_and_read_in_a_loop():
-    k = KernelBuilder("kernel", {"ring": F32, "out": F32, "steps": INDEX})
-    ring, out = k.view(k["ring"], [4, 21]), k.view(k["out"], [k["steps"], 21])
-    with k.loop(0, k["steps"]) as loop:
-        slot = loop.index % 4
-        window = k.load(ring, (0, 4), (0, 21))
-        k.store(k.reduce("sum", window, 0), out, loop.index, (0, 21))
-        k.store(k.load(ring, slot, (0, 21)) * 0.5 + 1.0, ring, slot, (0, 21))
-    assert_same(k.finish(), [numbers(4, 21), np.zeros((10, 21), np.float32), 10])
+    assert_same(*programs.ring(21))
 
 
 def test_large_tiles_use_the_arena():
@@ -199,14 +146,8 @@ def test_large_tiles_use_the_arena():
 
 
 def test_positions_of_i64_pass_32_bits():
-    k = KernelBuilder("kernel", {"x": F32, "ids": PointerType(i64), "out": F32})
-    ids = k.load(k.view(k["ids"], [20]), (0, 20))
-    k.store(k.gather(k.view(k["x"], [20]), ids, other=-1.0), k.view(k["out"], [20]), (0, 20))
-    ids_array = np.array([1 << 33, (1 << 32) + 3, -(1 << 32) + 5, 5] * 5)
-    assert_same(k.finish(), [numbers(20), ids_array, np.zeros(20, np.float32)])
+    assert_same(*programs.wide_positions(20))
 
 
 def test_sizes_past_32_bits_do_not_wrap():
-    k = KernelBuilder("kernel", {"x": F32, "out": F32, "size": INDEX})
-    k.store(k.load(k.view(k["x"], [k["size"]]), (0, 37)), k.view(k["out"], [37]), (0, 37))
-    assert_same(k.finish(), [numbers(40), np.zeros(37, np.float32), (1 << 32) + 5])
+    assert_same(*programs.wide_size(37))

@@ -41,6 +41,7 @@ SPECIAL = [
 REFERENCES = {
     "exp": np.exp,
     "log": np.log,
+    "log1p": np.log1p,
     "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "erf": np.vectorize(math.erf),

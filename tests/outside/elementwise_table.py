@@ -162,6 +162,7 @@ UNARY: dict[str, Counterpart] = {
     "positive": unary(lambda x: +x),
     "exp": unary(tp.exp),
     "log": unary(tp.ln),
+    "log1p": unary(tp.log1p),
     "sqrt": unary(tp.sqrt),
     "rsqrt": unary(tp.rsqrt),
     "tanh": unary(tp.tanh),

@@ -15,8 +15,8 @@ from tempo_ir.dialects import get_all_dialects
 from tempo_ir.tools.programs import load_text
 
 SAME_NAME = (
-    "neg abs sign exp log sqrt rsqrt tanh sigmoid erf sin cos floor ceil round add sub mul pow minimum maximum lt le "
-    "gt ge eq ne sum prod mean argmax argmin softmax cumsum cumprod reshape transpose sort argsort arange"
+    "neg abs sign exp log log1p sqrt rsqrt tanh sigmoid erf sin cos floor ceil round add sub mul pow minimum maximum "
+    "lt le gt ge eq ne sum prod mean argmax argmin softmax cumsum cumprod reshape transpose sort argsort arange"
 ).split()
 OTHER_NAME = {
     "constant": "full",

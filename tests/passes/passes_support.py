@@ -14,8 +14,11 @@ from tempo_ir.dialects.types import shape_of
 from tempo_ir.index import evaluate
 from tempo_ir.passes import get_all_passes
 from tempo_ir.reference.sdg import run
+from tempo_ir.runtime import Executable
+from tests.fuzz.arguments import draw as draw_arguments
 
 SIZES = (0, 1, 2, 3, 5, 8)
+MANY_SIZES = (0, 1, 2, 3, 5, 7, 8, 9, 17)
 
 
 def parse(text: str) -> ModuleOp:
@@ -81,6 +84,37 @@ def check_unchanged(
             where = f"{key} at {point}"
             np.testing.assert_allclose(have[key], want[key], rtol=tolerance, atol=tolerance, err_msg=where)
     return changed
+
+
+def check_values_stay(
+    before: ModuleOp, after: ModuleOp, sizes: Sequence[int], tolerance: float, *, special: bool = False
+) -> None:
+    """Two programs have the same outputs at all sizes, on `special` values (NaN, infinities) too; a bound I is 3."""
+    plain, changed = program_of(before), program_of(after)
+    for size in sizes:
+        bounds = dict.fromkeys(plain.space.params, size)
+        if "I" in bounds:
+            bounds["I"] = 3
+        arguments = draw_arguments(plain, bounds, size, special=special)
+        with np.errstate(all="ignore"):
+            expected, found = run(plain, arguments, bounds), run(changed, arguments, bounds)
+        for key, value in expected.items():
+            np.testing.assert_allclose(found[key], value, tolerance, tolerance, err_msg=f"{key} at {bounds}")
+
+
+def check_executables(
+    module: ModuleOp, executables: Sequence[Executable], sizes: Sequence[int], tolerance: float
+) -> None:
+    """What was compiled has the outputs that the reference interpreter finds, with all bounds of one size."""
+    program = program_of(module)
+    for size in sizes:
+        bounds = dict.fromkeys(program.space.params, size)
+        arguments = draw_arguments(program, bounds, size)
+        expected = run(program, arguments, bounds)
+        for executable in executables:
+            found = executable(**arguments, **bounds)
+            for key, value in expected.items():
+                np.testing.assert_allclose(found[key], value, tolerance, tolerance, err_msg=f"{key} at {bounds}")
 
 
 def check_gradients(text: str, bounds: Mapping[str, int], arrays: Mapping[str, np.ndarray] | None = None) -> None:

@@ -111,6 +111,29 @@ def test_integers_get_none_and_losses_are_apart() -> None:
         close(out["past"], [30, 40, 30])
 
 
+def test_nothing_flows_by_what_is_no_argument() -> None:
+    """Not by a tensor that the function takes from outside, nor by what it does inside, such as calls of hosts."""
+
+    class Table:
+        def look_up(self, x: np.ndarray) -> np.ndarray:
+            return np.round(x * 4) / 4
+
+    def program(allow_unused: bool) -> None:
+        x, w = tp.input("x", tp.f64[2]), tp.input("w", tp.f64[2])
+        table = tp.host(Table)
+        call = tp.custom_gradient(lambda x: table.look_up(x, returns=tp.f64[2]) * w, lambda x, dy: dy * 3)
+        loss = tp.sum(call(x) * np.array([1.0, 2.0]))
+        tp.output("loss", loss)
+        tp.output("by x", tp.grad(loss, x))
+        tp.output("by w", tp.grad(loss, w, allow_unused=allow_unused))
+
+    for out in run(lambda: program(allow_unused=True), x=np.array([0.3, 1.1]), w=np.array([2.0, 5.0])):
+        close(out["loss"], 0.25 * 2 + 1.0 * 5 * 2)
+        close(out["by x"], [3, 6])
+        close(out["by w"], [0, 0])
+    assert "does not depend on %w" in refusal(lambda: program(allow_unused=False))
+
+
 def test_a_program_without_gradients_is_as_if_there_were_none() -> None:
     soft = tp.custom_gradient(tp.softplus, lambda x, dy: dy * tp.sigmoid(x))
 

@@ -254,3 +254,55 @@ def test_the_scalar_of_all() -> None:
         return [torch.sin(x) * w[point] for point in np.ndindex(*size)]
 
     agree(program, SHAPES, reads, lambda size: ((), size))
+
+
+def test_every_reader_adds_the_same() -> None:
+    """The gradient of each reader is 1, over no dim: it is the same among all points of two dims."""
+
+    def program() -> None:
+        (i, _), (t, _) = tp.dims("i", "t")
+        x = tp.input("x", tp.f64[()], over=(i, t))
+        tp.output("gx", tp.grad(tp.sum(x[least(i, t) : i + 1, 0 : t + 1]), x))
+
+    for target in TARGETS:
+        executable = tp.compile(tp.program(program)(), target)
+        for size in SHAPES:
+            expected = np.zeros(size)
+            for i, t in np.ndindex(*size):
+                expected[min(i, t) : i + 1, : t + 1] += 1
+            np.testing.assert_array_equal(executable(x=np.ones(size))["gx"], expected)
+
+
+def test_an_axis_along_which_the_gradient_is_the_same_is_one_row() -> None:
+    """Of the two axes that the slices add, the sum over the second leaves one row of the gradient for all points."""
+
+    def program() -> None:
+        (i, _), (t, _) = tp.dims("i", "t")
+        x, w = (tp.input(name, tp.f64[()], over=(i, t)) for name in "xw")
+        loss = value(tp, tp.sum((x * x)[0 : i + 1, 0 : t + 1], 1)) * w
+        tp.output("gx", tp.grad(loss, x))
+        tp.output("gw", tp.grad(loss, w))
+
+    def reads(x: Any, w: Any, size: tuple[int, int]) -> list[torch.Tensor]:
+        return [value(torch, x[: i + 1, : t + 1].sum(1)) * w[i, t] for i, t in np.ndindex(*size)]
+
+    agree(program, SHAPES, reads, lambda size: (size, size))
+
+
+def test_a_gradient_that_is_read_in_ways_that_compose_and_in_one_that_does_not() -> None:
+    """The gradient by x is w backwards: a point of it is a point of w, a range of it is no range of w."""
+
+    def program() -> None:
+        t, T = tp.dim("t")
+        x, w = (tp.input(name, tp.f64[()], over=t) for name in "xw")
+        gradient = tp.grad(x[T - 1 - t] * w, x)
+        tp.output("point", gradient * 2)
+        tp.output("rows", tp.cumsum(gradient[0:T]))
+
+    for target in TARGETS:
+        executable = tp.compile(tp.program(program)(), target)
+        for size in SIZES:
+            w = np.random.default_rng(size).normal(size=size)
+            out = executable(x=np.ones(size), w=w)
+            np.testing.assert_allclose(out["point"], w[::-1] * 2, rtol=1e-12)
+            np.testing.assert_allclose(out["rows"], np.cumsum(w[::-1]), rtol=1e-12)

@@ -40,7 +40,7 @@ def program(body: str, result: str = X, z: str = "tensor<4xf64>", x: str = X) ->
 
 
 UNARY = ("neg", "exp", "tanh", "sigmoid", "erf", "sin", "cos", "abs")
-POSITIVE = ("log", "sqrt", "rsqrt")
+POSITIVE = ("log", "log1p", "sqrt", "rsqrt")
 BINARY = ("add", "sub", "mul", "div", "maximum", "minimum")
 
 

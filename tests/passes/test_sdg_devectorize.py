@@ -7,15 +7,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from passes_support import apply, program_of
+from passes_support import MANY_SIZES, apply, check_executables, check_values_stay
 from xdsl.utils.exceptions import PassFailedException
 
 import tempo_ir as tp
 from tempo_ir.dialects.types import shape_of
-from tempo_ir.reference.sdg import run
-from tests.fuzz.arguments import draw
 
-SIZES = (0, 1, 2, 3, 5, 7, 8, 9, 17)
 Program = Callable[[], None]
 
 
@@ -82,31 +79,15 @@ def test_only_what_mixes_rows_keeps_the_axis():
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_the_values_stay(program: Program):
-    before, after = (program_of(module) for module in graphs(program))
-    for size in SIZES:
-        bounds = dict.fromkeys(before.space.params, size)
-        if "I" in bounds:
-            bounds["I"] = 3
-        for special in (False, True):
-            arguments = draw(before, bounds, size, special=special)
-            with np.errstate(all="ignore"):
-                expected, found = run(before, arguments, bounds), run(after, arguments, bounds)
-            for key, value in expected.items():
-                np.testing.assert_allclose(found[key], value, 1e-12, 1e-12, err_msg=f"{key} at {bounds}")
+    for special in (False, True):
+        check_values_stay(*graphs(program), MANY_SIZES, 1e-12, special=special)
 
 
 @pytest.mark.parametrize("program", [chains, several_dims])
 def test_on_the_cpu(program: Program):
     before, _ = graphs(program)
     on, off = tp.compile(before), tp.compile(before, without=("sdg-devectorize",))
-    for size in SIZES:
-        bounds = dict.fromkeys(program_of(before).space.params, size)
-        arguments = draw(program_of(before), bounds, size)
-        expected = run(program_of(before), arguments, bounds)
-        for executable in (on, off):
-            found = executable(**arguments, **bounds)
-            for key, value in expected.items():
-                np.testing.assert_allclose(found[key], value, 1e-11, 1e-11, err_msg=f"{key} at {bounds}")
+    check_executables(before, (on, off), MANY_SIZES, 1e-11)
 
 
 def shared_weights():

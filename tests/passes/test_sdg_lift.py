@@ -8,15 +8,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from passes_support import apply, program_of
+from passes_support import MANY_SIZES, apply, check_executables, check_values_stay, program_of
 
 import tempo_ir as tp
 from tempo_ir.dialects.sdg import MergeOp
 from tempo_ir.passes.remarks import collecting
-from tempo_ir.reference.sdg import run
-from tests.fuzz.arguments import draw
 
-SIZES = (0, 1, 2, 3, 5, 7, 8, 9, 17)
 Program = Callable[[], None]
 COMBINE: dict[str, tuple[Callable[[tp.Tensor, tp.Tensor], tp.Tensor], float]] = {
     "sum": (lambda x, y: x + y, 0.0),
@@ -104,31 +101,16 @@ def test_no_recurrence_is_left(program: Program):
 @pytest.mark.parametrize("special", [False, True], ids=["finite", "nan and inf"])
 @pytest.mark.parametrize("program", [last_values, each_value, several_dims, integers])
 def test_the_values_stay(program: Program, special: bool):
-    before, after = (program_of(module) for module in graphs(program))
-    least = 1 if before.preconditions else 0
-    for size in (size for size in SIZES if size >= least):
-        bounds = dict.fromkeys(before.space.params, size)
-        if "I" in bounds:
-            bounds["I"] = 3
-        arguments = draw(before, bounds, size, special=special)
-        with np.errstate(all="ignore"):
-            expected, found = run(before, arguments, bounds), run(after, arguments, bounds)
-        for key, value in expected.items():
-            np.testing.assert_allclose(found[key], value, 1e-11, 1e-11, err_msg=f"{key} at {bounds}")
+    before, after = graphs(program)
+    sizes = MANY_SIZES[1:] if program_of(before).preconditions else MANY_SIZES
+    check_values_stay(before, after, sizes, 1e-11, special=special)
 
 
 @pytest.mark.parametrize("program", [each_value, several_dims])
 def test_on_the_cpu(program: Program):
     before, after = graphs(program)
     on, off = tp.compile(after, without=("sdg-unlift",)), tp.compile(before, without=("sdg-lift",))
-    for size in SIZES[1:]:
-        bounds = dict.fromkeys(program_of(before).space.params, size)
-        arguments = draw(program_of(before), bounds, size)
-        expected = run(program_of(before), arguments, bounds)
-        for executable in (on, off):
-            found = executable(**arguments, **bounds)
-            for key, value in expected.items():
-                np.testing.assert_allclose(found[key], value, 1e-10, 1e-10, err_msg=f"{key} at {bounds}")
+    check_executables(before, (on, off), MANY_SIZES[1:], 1e-10)
 
 
 def factor():

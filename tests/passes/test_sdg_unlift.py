@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from passes_support import apply, parse, program_of, transformed
+from passes_support import MANY_SIZES, apply, check_executables, check_values_stay, parse, program_of, transformed
 
 import tempo_ir as tp
 from tempo_ir.dialects.sdg import MergeOp, ReduceOp
@@ -15,7 +15,6 @@ from tempo_ir.dialects.types import shape_of
 from tempo_ir.reference.sdg import run
 from tests.fuzz.arguments import draw
 
-SIZES = (0, 1, 2, 3, 5, 7, 8, 9, 17)
 Program = Callable[[], None]
 
 
@@ -166,30 +165,14 @@ def test_it_applies(program: Program):
 @pytest.mark.parametrize("special", [False, True], ids=["finite", "nan and inf"])
 @pytest.mark.parametrize("program", APPLIES)
 def test_the_values_stay(program: Program, special: bool):
-    before, after = (program_of(module) for module in graphs(program))
-    for size in SIZES:
-        bounds = dict.fromkeys(before.space.params, size)
-        if "I" in bounds:
-            bounds["I"] = 3
-        arguments = draw(before, bounds, size, special=special)
-        with np.errstate(all="ignore"):
-            expected, found = run(before, arguments, bounds), run(after, arguments, bounds)
-        for key, value in expected.items():
-            np.testing.assert_allclose(found[key], value, 1e-12, 1e-12, err_msg=f"{key} at {bounds}")
+    check_values_stay(*graphs(program), MANY_SIZES, 1e-12, special=special)
 
 
 @pytest.mark.parametrize("program", [other_ranges, functions_of_rows, scaled_rows, several_dims])
 def test_on_the_cpu(program: Program):
     before, _ = graphs(program)
     on, off = tp.compile(before), tp.compile(before, without=("sdg-unlift",))
-    for size in SIZES:
-        bounds = dict.fromkeys(program_of(before).space.params, size)
-        arguments = draw(program_of(before), bounds, size)
-        expected = run(program_of(before), arguments, bounds)
-        for executable in (on, off):
-            found = executable(**arguments, **bounds)
-            for key, value in expected.items():
-                np.testing.assert_allclose(found[key], value, 1e-11, 1e-11, err_msg=f"{key} at {bounds}")
+    check_executables(before, (on, off), MANY_SIZES, 1e-11)
 
 
 @pytest.mark.parametrize("dtype", [tp.f16, tp.bf16])

@@ -49,6 +49,17 @@ def constant(name: str, number: str, kind: str) -> str:
     return f"%{name} = sdg.constant {number} : {element_of(kind)}\n"
 
 
+def chain(kind: str, *steps: str) -> str:
+    """Ops in a row from `x` on, each with the type that it makes: `chain(M, "sum {} axes [1]", U, ...)`."""
+    text, operand = "", "x"
+    for place in range(0, len(steps), 2):
+        op, result = steps[place].format(f"%{operand}[t]"), steps[place + 1]
+        made = "y" if place == len(steps) - 2 else f"i{place or ''}"
+        text += f"%{made} = sdg.{op} in (t) : ({kind}) -> {result}\n"
+        kind, operand = result, made
+    return text
+
+
 def both(name: str, first: str, second: str, kind: str) -> str:
     """`(x op a) op b`, with constants."""
     x = {M: "%x[t]", N: "%n[t]", C: "%c[t]"}[kind]
@@ -101,7 +112,8 @@ REGROUPED = {
     "c and (c or d)": (binary("or", "%d", "%c[t]", C, op="i") + binary("and", "%c[t]", "%i[t]", C), C, []),
     "max(max(x, z), z)": (binary("maximum", "%x[t]", "%z", M, op="i") + binary("maximum", "%i[t]", "%z", M), M,
                           ["maximum"]),
-    "max(n, min(n, m))": (binary("minimum", "%n[t]", "%m", N, op="i") + binary("maximum", "%n[t]", "%i[t]", N), N, []),
+    "max(n, min(n, m))": (binary("minimum", "%n[t]", "%m", N, op="i") + binary("maximum", "%n[t]", "%i[t]", N), N,
+        []),
     "c ? (c ? x : z) : z + x": (
         f"%i = sdg.select %c[t], %x[t], %z in (t) : ({C}, {M}, {M}) -> {M}\n" + binary("add", "%x[t]", "%z", M, op="j")
         + f"%y = sdg.select %c[t], %i[t], %j[t] in (t) : ({C}, {M}, {M}) -> {M}", M, ["add", "select"],
@@ -109,49 +121,35 @@ REGROUPED = {
 }  # fmt: skip
 V, W, U = "tensor<4xf64>", "tensor<4x3xf64>", "tensor<3xf64>"
 MOVED = {
-    "sum of a transpose": (
-        f"%i = sdg.transpose %x[t] permutation [1, 0] in (t) : ({M}) -> {W}\n"
-        f"%y = sdg.sum %i[t] axes [0] in (t) : ({W}) -> {U}", U, ["sum"],
-    ),
+    "sum of a transpose": (chain(M, "transpose {} permutation [1, 0]", W, "sum {} axes [0]", U), U, ["sum"]),
     "max of a transpose, transposed": (
-        f"%r = sdg.broadcast %x[t] in (t) : ({M}) -> tensor<2x3x4xf64>\n"
-        "%i = sdg.transpose %r[t] permutation [2, 0, 1] in (t) : (tensor<2x3x4xf64>) -> tensor<4x2x3xf64>\n"
-        f"%y = sdg.max %i[t] axes [1] in (t) : (tensor<4x2x3xf64>) -> {W}", W, ["transpose"],
+        chain(M, "broadcast {}", "tensor<2x3x4xf64>", "transpose {} permutation [2, 0, 1]", "tensor<4x2x3xf64>",
+        "max {} axes [1]", W), W, ["transpose"],
     ),
-    "min of a reversal": (
-        f"%i = sdg.reverse %x[t] axis 1 in (t) : ({M}) -> {M}\n"
-        f"%y = sdg.min %i[t] axes [1] in (t) : ({M}) -> {U}", U, ["min"],
-    ),
+    "min of a reversal": (chain(M, "reverse {} axis 1", M, "min {} axes [1]", U), U, ["min"]),
     "max of a sort": (
-        f"%i = sdg.sort %x[t] axis 0 descending in (t) : ({M}) -> {M}\n"
-        f"%y = sdg.max %i[t] axes [0, 1] in (t) : ({M}) -> tensor<f64>", "tensor<f64>", ["max"],
+        chain(M, "sort {} axis 0 descending", M, "max {} axes [0, 1]", "tensor<f64>"), "tensor<f64>", ["max"],
     ),
     "sum of a pad": (
-        f"%i = sdg.pad %x[t] low [0, t] high [0, 2] value 0.0 in (t) : ({M}) -> tensor<3x?xf64, #sdg.size<t + 6>>\n"
-        f"%y = sdg.sum %i[t] axes [1] in (t) : (tensor<3x?xf64, #sdg.size<t + 6>>) -> {U}", U, ["sum"],
+        chain(M, "pad {} low [0, t] high [0, 2] value 0.0", "tensor<3x?xf64, #sdg.size<t + 6>>", "sum {} axes [1]",
+        U), U, ["sum"],
     ),
     "unit axes transposed": (
-        f"%i = sdg.reshape %x[t] in (t) : ({M}) -> tensor<3x1x4xf64>\n"
-        "%y = sdg.transpose %i[t] permutation [1, 0, 2] in (t) : (tensor<3x1x4xf64>) -> tensor<1x3x4xf64>",
+        chain(M, "reshape {}", "tensor<3x1x4xf64>", "transpose {} permutation [1, 0, 2]", "tensor<1x3x4xf64>"),
         "tensor<1x3x4xf64>", ["reshape"],
     ),
     "leading axes broadcast": (
-        f"%i = sdg.reshape %x[t] in (t) : ({M}) -> tensor<1x3x4xf64>\n"
-        "%y = sdg.broadcast %i[t] in (t) : (tensor<1x3x4xf64>) -> tensor<5x3x4xf64>", "tensor<5x3x4xf64>",
+        chain(M, "reshape {}", "tensor<1x3x4xf64>", "broadcast {}", "tensor<5x3x4xf64>"), "tensor<5x3x4xf64>",
         ["broadcast"],
     ),
     "cumsum of one": (
-        f"%i = sdg.reshape %x[t] in (t) : ({M}) -> tensor<12x1xf64>\n"
-        "%y = sdg.cumsum %i[t] axis 1 in (t) : (tensor<12x1xf64>) -> tensor<12x1xf64>", "tensor<12x1xf64>",
+        chain(M, "reshape {}", "tensor<12x1xf64>", "cumsum {} axis 1", "tensor<12x1xf64>"), "tensor<12x1xf64>",
         ["reshape"],
     ),
-    "sort of a sort": (
-        f"%i = sdg.sort %x[t] axis 0 descending in (t) : ({M}) -> {M}\n"
-        f"%y = sdg.sort %i[t] axis 0 in (t) : ({M}) -> {M}", M, ["sort"],
-    ),
+    "sort of a sort": (chain(M, "sort {} axis 0 descending", M, "sort {} axis 0", M), M, ["sort"]),
     "slice of a transpose": (
-        f"%i = sdg.transpose %x[t] permutation [1, 0] in (t) : ({M}) -> {W}\n"
-        f"%y = sdg.slice %i[t] take [2, 0:2] in (t) : ({W}) -> tensor<2xf64>", "tensor<2xf64>", ["slice"],
+        chain(M, "transpose {} permutation [1, 0]", W, "slice {} take [2, 0:2]", "tensor<2xf64>"), "tensor<2xf64>",
+        ["slice"],
     ),
     "slice of a broadcast, smaller": (
         f"%i = sdg.broadcast %z : ({M}) -> tensor<5x3x4xf64>\n"
@@ -159,26 +157,20 @@ MOVED = {
         "tensor<2x2x4xf64>", ["slice", "broadcast"],
     ),
     "slice of a broadcast, undone": (
-        f"%i = sdg.broadcast %x[t] in (t) : ({M}) -> tensor<5x3x4xf64>\n"
-        f"%y = sdg.slice %i[t] take [4, 1, 0:4] in (t) : (tensor<5x3x4xf64>) -> {V}", V, ["slice"],
+        chain(M, "broadcast {}", "tensor<5x3x4xf64>", "slice {} take [4, 1, 0:4]", V), V, ["slice"],
     ),
     "slice of a stretched axis": (
-        f"%r = sdg.reshape %x[t] in (t) : ({M}) -> tensor<12x1xf64>\n"
-        "%i = sdg.broadcast %r[t] in (t) : (tensor<12x1xf64>) -> tensor<12x7xf64>\n"
-        "%y = sdg.slice %i[t] take [3:8, 2] in (t) : (tensor<12x7xf64>) -> tensor<5xf64>", "tensor<5xf64>",
-        ["reshape", "slice"],
+        chain(M, "reshape {}", "tensor<12x1xf64>", "broadcast {}", "tensor<12x7xf64>", "slice {} take [3:8, 2]",
+        "tensor<5xf64>"), "tensor<5xf64>", ["reshape", "slice"],
     ),
-    "element of a reversal": (
-        f"%i = sdg.reverse %x[t] axis 0 in (t) : ({M}) -> {M}\n"
-        f"%y = sdg.slice %i[t] take [0, 0:4] in (t) : ({M}) -> {V}", V, ["slice"],
-    ),
+    "element of a reversal": (chain(M, "reverse {} axis 0", M, "slice {} take [0, 0:4]", V), V, ["slice"]),
     "slice of a concatenation": (
         f"%i = sdg.concat %x[t], %z axis 0 in (t) : ({M}, {M}) -> tensor<6x4xf64>\n"
         f"%y = sdg.slice %i[t] take [4:6, 1] in (t) : (tensor<6x4xf64>) -> tensor<2xf64>", "tensor<2xf64>", ["slice"],
     ),
     "slice inside a pad": (
-        f"%i = sdg.pad %x[t] low [0, t] high [1, 2] value 5.0 in (t) : ({M}) -> tensor<4x?xf64, #sdg.size<t + 6>>\n"
-        f"%y = sdg.slice %i[t] take [0:3, t + 1] in (t) : (tensor<4x?xf64, #sdg.size<t + 6>>) -> {U}", U, ["slice"],
+        chain(M, "pad {} low [0, t] high [1, 2] value 5.0", "tensor<4x?xf64, #sdg.size<t + 6>>",
+        "slice {} take [0:3, t + 1]", U), U, ["slice"],
     ),
     "concatenation of concatenations": (
         f"%i = sdg.concat %x[t], %z axis 1 in (t) : ({M}, {M}) -> tensor<3x8xf64>\n"
@@ -192,9 +184,8 @@ MOVED = {
         "tensor<3x3xf64>", ["slice"],
     ),
     "pad of a pad": (
-        f"%i = sdg.pad %x[t] low [0, 1] high [0, 2] value 1.0 in (t) : ({M}) -> tensor<3x7xf64>\n"
-        f"%y = sdg.pad %i[t] low [1, 1] high [0, 0] value 1.0 in (t) : (tensor<3x7xf64>) -> tensor<4x8xf64>",
-        "tensor<4x8xf64>", ["pad"],
+        chain(M, "pad {} low [0, 1] high [0, 2] value 1.0", "tensor<3x7xf64>",
+        "pad {} low [1, 1] high [0, 0] value 1.0", "tensor<4x8xf64>"), "tensor<4x8xf64>", ["pad"],
     ),
     "product with ones": (
         f"%o = sdg.constant 1.0 : {V}\n"
@@ -218,9 +209,7 @@ MOVED = {
         f'%y = sdg.contract "kb,ka->ab" %n[t], %o in (t) : ({N}, tensor<3x3xi8>) -> {N}', N, [],
     ),
     "cut to fewer bits twice": (
-        f"%i = sdg.cast %x[t] in (t) : ({M}) -> tensor<3x4xi64>\n"
-        f"%j = sdg.cast %i[t] in (t) : (tensor<3x4xi64>) -> tensor<3x4xi16>\n"
-        f"%y = sdg.cast %j[t] in (t) : (tensor<3x4xi16>) -> {N}", N, ["cast", "cast"],
+        chain(M, "cast {}", "tensor<3x4xi64>", "cast {}", "tensor<3x4xi16>", "cast {}", N), N, ["cast", "cast"],
     ),
 }  # fmt: skip
 APPLIES = {**REGROUPED, **MOVED}
@@ -275,14 +264,15 @@ LEFT_ALONE = {
     "not (x < z)": binary("lt", "%x[t]", "%z", M, C, op="i") + f"%y = sdg.not %i[t] in (t) : ({C}) -> {C}",
     "slice across a concatenation": f"%i = sdg.concat %x[t], %z axis 0 in (t) : ({M}, {M}) -> tensor<6x4xf64>\n"
     "%y = sdg.slice %i[t] take [2:5, 0:4] in (t) : (tensor<6x4xf64>) -> {M}",
-    "slice into a pad": f"%i = sdg.pad %x[t] low [1, 0] high [0, 0] value 5.0 in (t) : ({M}) -> tensor<4x4xf64>\n"
-    "%y = sdg.slice %i[t] take [0:3, 0:4] in (t) : (tensor<4x4xf64>) -> {M}",
-    "max of a pad by 0": f"%i = sdg.pad %x[t] low [1, 0] high [0, 0] value 0.0 in (t) : ({M}) -> tensor<4x4xf64>\n"
-    f"%y = sdg.max %i[t] axes [0] in (t) : (tensor<4x4xf64>) -> {V}",
-    "sum across a reversal": f"%i = sdg.reverse %x[t] axis 0 in (t) : ({M}) -> {M}\n"
-    f"%y = sdg.sum %i[t] axes [1] in (t) : ({M}) -> {U}",
-    "pad by another number": f"%i = sdg.pad %x[t] low [0, 1] high [0, 0] value 1.0 in (t) : ({M}) -> tensor<3x5xf64>\n"
-    "%y = sdg.pad %i[t] low [0, 1] high [0, 0] value 2.0 in (t) : (tensor<3x5xf64>) -> tensor<3x6xf64>",
+    "slice into a pad": (
+        chain(M, "pad {} low [1, 0] high [0, 0] value 5.0", "tensor<4x4xf64>", "slice {} take [0:3, 0:4]", M)
+    ),
+    "max of a pad by 0": chain(M, "pad {} low [1, 0] high [0, 0] value 0.0", "tensor<4x4xf64>", "max {} axes [0]", V),
+    "sum across a reversal": chain(M, "reverse {} axis 0", M, "sum {} axes [1]", U),
+    "pad by another number": (
+        chain(M, "pad {} low [0, 1] high [0, 0] value 1.0", "tensor<3x5xf64>",
+        "pad {} low [0, 1] high [0, 0] value 2.0", "tensor<3x6xf64>")
+    ),
     "slices apart": f"%i = sdg.slice %x[t] take [0:3, 0:1] in (t) : ({M}) -> tensor<3x1xf64>\n"
     f"%j = sdg.slice %x[t] take [0:3, 2:4] in (t) : ({M}) -> tensor<3x2xf64>\n"
     "%y = sdg.concat %i[t], %j[t] axis 1 in (t) : (tensor<3x1xf64>, tensor<3x2xf64>) -> tensor<3x3xf64>",

@@ -57,6 +57,7 @@ UNARY = {
     sdg.SignOp: np.sign,
     sdg.ExpOp: np.exp,
     sdg.LogOp: np.log,
+    sdg.Log1pOp: np.log1p,
     sdg.SqrtOp: np.sqrt,
     sdg.TanhOp: np.tanh,
     sdg.SinOp: np.sin,
@@ -250,3 +251,12 @@ def test_what_is_not_pure_has_no_value():
     op = sdg.InputOp("x", tensor(f32))
     with pytest.raises(ExecutionError, match=r"sdg.input has no value of its own"):
         evaluate(op, [], {})
+
+
+@pytest.mark.parametrize("spec", ["ab,cdb->d", "ab,cb->", "cab,cd->d"])
+def test_products_over_nothing_are_zero_beside_nan(spec: str):
+    first, second = spec.split("->")[0].split(",")
+    arrays = [np.full([0 if letter == "c" else 3 for letter in each], NAN, np.float32) for each in (first, second)]
+    op = sdg.ContractOp(spec, *values(*arrays), domain=EVERYWHERE)
+    result = evaluate(op, arrays, {})[0]
+    equal(result, np.zeros(result.shape))

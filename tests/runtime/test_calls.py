@@ -197,11 +197,16 @@ def test_a_run_time_error_of_a_kernel_names_op_point_and_line() -> None:
     executable = tp.compile(divide())
     x = np.array([[1, 2, 3, 4], [-1, 0, 1, 2]])
     table = np.zeros((5, 2), np.float32)
-    with pytest.raises(ExecutionError, match=r"(?s)an id is outside of the 5 rows.*|integer division by zero.*t = 1"):
+    with pytest.raises(ExecutionError, match=r"(?s)id -1 is outside of the 5 rows.*|integer division by zero.*t = 1"):
         executable(x=x, table=table)
     with pytest.raises(ExecutionError, match=r"(?s)integer division by zero.*test_calls.py.*t = 1"):
         executable(x=np.abs(x), table=table)
-    with pytest.raises(ExecutionError, match=r"(?s)an id is outside of the 5 rows, 0 to 4.*test_calls.py.*t = 0"):
+    for step in ([1, 2, 5, 3], [-7, 1, 2, 3], [4, 2**40, 4, 4], [1, 1, 1, -(2**63)]):
+        (wrong,) = (number for number in step if not 0 <= number < 5)
+        message = rf"(?s)id {wrong} is outside of the 5 rows, 0 to 4, in sdg.gather.*test_calls.py.*t = 1"
+        with pytest.raises(ExecutionError, match=message):
+            executable(x=np.array([x[0], step]), table=table)
+    with pytest.raises(ExecutionError, match=r"id [567] is outside of the 5 rows"):
         executable(x=x[:1] + 3, table=table)
     assert executable(x=x[:1], table=table)["y"].tolist() == [[12, 6, 4, 3]]
 

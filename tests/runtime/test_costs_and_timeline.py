@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -63,6 +64,48 @@ def test_operations_of_a_window_grow_with_its_length():
         expected = sum(8 * min(t + 1, 4) for t in range(steps)) + 8 * max(0, steps - 1)
         assert value(costs.operations, {"T": steps}) == expected
     assert str(costs.near({"T": 64}).operations) == "40*T - 56"
+
+
+def each_step(formula: Any, steps: int) -> float:
+    """What the last of some steps adds to a closed form."""
+    return value(formula, {"T": steps}) - value(formula, {"T": steps - 1})
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_step_of_a_running_sum_costs_the_same_however_far_it_is(ahead: bool):
+    @tp.program
+    def program():
+        t, T = tp.dim("t")
+        a = tp.input("a", tp.f32[8], over=t)
+        tp.output("y", tp.sum(a[t:T] if ahead else a[0 : t + 1], axis=0))
+
+    costs = tp.compile(program()).costs
+    assert costs.left_out == ()
+    for steps in (2, 3, 9, 64, 1025, 10**6):
+        # one row is added: two are read, the sum so far and that of the step, and one is written
+        assert each_step(costs.operations, steps) == 8
+        assert each_step(costs.bytes_moved, steps) == 3 * 8 * 4
+        assert each_step(costs.launches, steps) == 1
+    assert costs.peak_bytes == 0
+
+
+def test_a_step_of_attention_costs_what_it_reads():
+    @tp.program
+    def program():
+        t, _ = tp.dim("t")
+        q, k, v = (tp.input(name, tp.f32[8], over=t) for name in "qkv")
+        scores = tp.einsum("d,nd->n", q, k[0 : t + 1])
+        tp.output("y", tp.einsum("n,nd->d", tp.softmax(scores), v[0 : t + 1]))
+
+    costs = tp.compile(program()).costs
+    assert costs.left_out == ()
+    for steps in (1, 2, 3, 9, 64, 1025, 10**6):
+        # of each row so far: two contractions of 8 and a part of a softmax; its key and its value are read once
+        assert each_step(costs.operations, steps) == (2 * 8 + 2 * 8 + 4) * steps
+        # beside them a query is read and a row is written; no score is
+        assert each_step(costs.bytes_moved, steps) == 2 * 8 * 4 * steps + 2 * 8 * 4
+        assert each_step(costs.launches, steps) == 1
+    assert costs.peak_bytes == 0
 
 
 def test_no_host_is_called_and_the_peak_does_not_grow():

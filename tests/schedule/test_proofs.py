@@ -17,7 +17,12 @@ from tempo_ir.lowering.storage import driver as storage
 from tests.schedule.schedule_programs import RNN, layers
 from tests.schedule.schedule_support import parse
 
-PROOFS = [(scheduling, "check_schedule"), (loop_form_kernels, "check_kernels"), (storage, "check_storage")]
+PROOFS = [
+    (scheduling, "check_schedule"),
+    (loop_form_kernels, "check_folds"),
+    (loop_form_kernels, "check_kernels"),
+    (storage, "check_storage"),
+]
 
 
 class WrongProgramError(Exception):

@@ -14,33 +14,10 @@ from tempo_ir.lowering.schedule.driver import schedule_program
 from tempo_ir.lowering.schedule.statements import ScheduleError
 from tempo_ir.reference.loop import run_loop
 from tempo_ir.reference.sdg import run
+from tests.storage.storage_programs import index, random_read
 
-POINTS = ["{d} - 1", "{d} - 2", "{d}", "{d} + 1", "{d} + 3", "{D} - 1 - {d}", "{d} floordiv 2", "0", "{D} - 1"]
 SLICES = ["max(0, {d} - 2):{d} + 1", "0:{d}", "{d} + 1:{D}", "0:{D}", "{d}:min({d} + 2, {D})"]
-ALWAYS_INSIDE = ("{d}", "{D} - 1 - {d}", "{d} floordiv 2", "0", "{D} - 1")
 SCALAR = "tensor<f32>"
-
-
-def index(dims: list[str]) -> str:
-    return f"[{', '.join(dims)}]" if dims else ""
-
-
-def random_read(generator: random.Random, dims: list[str], producer_dims: list[str]) -> tuple[str, list[str], bool]:
-    """An index, the conditions under which it is inside, and whether it has a slice (of which there is at most one)."""
-    entries: list[str] = []
-    conditions: list[str] = []
-    sliced = False
-    for dim in producer_dims:
-        names = {"d": dim, "D": dim.upper()}
-        if not sliced and generator.random() < 0.25:
-            entries.append(generator.choice(SLICES if dim in dims else ["0:{D}"]).format(**names))
-            sliced = True
-            continue
-        pattern = generator.choice(POINTS if dim in dims else ["0", "{D} - 1"])
-        entries.append(pattern.format(**names))
-        if pattern not in ALWAYS_INSIDE:
-            conditions.append(f"0 <= {entries[-1]} < {dim.upper()}")
-    return index(entries), conditions, sliced
 
 
 def random_program(seed: int) -> str:
@@ -50,12 +27,12 @@ def random_program(seed: int) -> str:
     domains = [generator.choice([dims, dims, dims, dims[:1], dims[-1:], []]) for _ in range(generator.randint(2, 6))]
     declared = ", ".join(f"{dim}: {dim.upper()}" for dim in dims)
     lines = [f"sdg.program @random dims({declared}) where {' and '.join(f'{dim.upper()} >= 1' for dim in dims)} {{"]
-    for domain in {tuple(domain) for domain in domains}:
+    for domain in sorted({tuple(domain) for domain in domains}):
         name = "x" + "".join(domain)
         lines.append(f'  %{name} = sdg.input "{name}" in ({", ".join(domain)}) : {SCALAR}')
     for number, domain in enumerate(domains):
         producer = generator.randrange(len(domains))
-        where, conditions, sliced = random_read(generator, domain, domains[producer])
+        where, conditions, sliced = random_read(generator, domain, domains[producer], SLICES, 0.25)
         here, over = index(domain), f"in ({', '.join(domain)})"
         own, read = f"%x{''.join(domain)}{here}", f"%v{producer}{where}"
         if sliced:

@@ -9,9 +9,14 @@ from schedule_support import admitted_bounds, arguments, parse
 from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects import loop, sdg
+from tempo_ir.index import Sym
 from tempo_ir.lowering.schedule.diagnosis import no_order
 from tempo_ir.lowering.schedule.driver import schedule_program
+from tempo_ir.lowering.schedule.emit import loop_program
+from tempo_ir.lowering.schedule.isl_tree import loop_nest
+from tempo_ir.lowering.schedule.legality import Claim, check_schedule
 from tempo_ir.lowering.schedule.named_dims import UnorderedError
+from tempo_ir.lowering.schedule.order import Leaf, Node, Wave
 from tempo_ir.lowering.schedule.statements import Statements
 from tempo_ir.reference.loop import run_loop
 from tempo_ir.reference.sdg import run
@@ -161,3 +166,22 @@ def test_host_calls_follow_their_tokens(bounds: dict[str, int]) -> None:
     assert calls[0] == calls[1]
     assert calls[0][0] == [call for i in range(bounds["I"]) for call in [f"reset {i}", *["step"] * bounds["T"]]]
     np.testing.assert_array_equal(results[0]["after"], results[1]["after"])
+
+
+def test_three_loops_of_one_name_are_three_loops() -> None:
+    """Waves over each dim, from the last, of a program that has a bound of their name."""
+    program = parse("""
+sdg.program @square dims(i: wave, j: J, k: K) {
+  %x = sdg.input "x" in (i, j, k) : tensor<f64>
+  %y = sdg.mul %x[i, j, k], %x[i, j, k] in (i, j, k) : (tensor<f64>, tensor<f64>) -> tensor<f64>
+  sdg.output "y" %y[i, j, k] in (i, j, k) : tensor<f64>
+}""")
+    statements = Statements.of(program)
+    order: list[Node] = [Leaf(number) for number in range(len(statements.works))]
+    for dim in "ijk":
+        order = [Wave({number: Sym(dim) for number in range(len(statements.works))}, order)]
+    emitted = loop_program(statements, loop_nest(statements.graph, order))
+    check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory))
+    assert_same_results(program, emitted.program)
+    loops = [line.strip() for line in outline(emitted.program)]
+    assert loops[:3] == ["wave_2 up", "wave_3 up", "wave_4 up"]

@@ -26,7 +26,11 @@ def index(entries: Sequence[str]) -> str:
 
 
 def random_read(
-    generator: random.Random, dims: Sequence[str], producer_dims: Sequence[str]
+    generator: random.Random,
+    dims: Sequence[str],
+    producer_dims: Sequence[str],
+    slices: Sequence[str] = SLICES,
+    often: float = 0.2,
 ) -> tuple[str, list[str], bool]:
     """An index, the conditions under which it is inside, and whether it has a slice (of which there is at most one)."""
     entries: list[str] = []
@@ -34,8 +38,8 @@ def random_read(
     sliced = False
     for dim in producer_dims:
         names = {"d": dim, "D": dim.upper()}
-        if not sliced and generator.random() < 0.2:
-            entries.append(generator.choice(SLICES if dim in dims else ["0:{D}"]).format(**names))
+        if not sliced and generator.random() < often:
+            entries.append(generator.choice(slices if dim in dims else ["0:{D}"]).format(**names))
             sliced = True
             continue
         pattern = generator.choice(POINTS if dim in dims else ["0", "{D} - 1"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, i32
+from xdsl.dialects.builtin import Builtin
 from xdsl.parser import Parser
 
 from tempo_ir.dialects import loop, sdg
-from tempo_ir.dialects.types import tensor
+from tempo_ir.dialects.loop.checks import status_type
 from tempo_ir.lowering.storage.intervals import buffer_intervals
 from tempo_ir.runtime.memory import place, program_buffers
 
@@ -80,7 +80,7 @@ def test_they_share_memory() -> None:
 def test_a_status_is_live_from_the_start() -> None:
     """It is zeroed before the program runs, and must be zero when a kernel first looks at it."""
     program = parsed()
-    status = loop.AllocOp(loop.BufferType.of((), tensor(i32)))
+    status = loop.AllocOp(status_type(1))
     block = program.body.block
     last = block.last_op
     assert last is not None

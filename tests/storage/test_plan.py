@@ -16,6 +16,7 @@ from tempo_ir.index import evaluate
 from tempo_ir.lowering.formation.loop_form_kernels import LoopFormKernelsPass
 from tempo_ir.lowering.schedule.driver import schedule_program
 from tempo_ir.lowering.schedule.statements import ScheduleError
+from tempo_ir.lowering.storage import liveness
 from tempo_ir.lowering.storage.driver import plan_storage
 from tempo_ir.lowering.storage.loop_plan_storage import LoopPlanStoragePass
 from tempo_ir.passes.remarks import collecting
@@ -103,6 +104,47 @@ sdg.program @copy dims(t: T) {{
 def test_copies(cases: str) -> None:
     text = COPY.format(cases=cases)
     agrees(text, planned(text, form=False))
+
+
+BACKWARDS = """
+sdg.program @backwards dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<3xf32>
+  %one = sdg.constant 1.0 : tensor<3xf32>
+  %p = sdg.merge {t = T - 1 : %one, true : %q[t]} in (t: 1 to T) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %q = sdg.mul %p[t + 1], %x[t + 1] in (t: 1 to T - 1) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  sdg.output "y" %p[t + 1] in (t: 0 to T - 1) : tensor<3xf32>
+}
+"""
+"""The last row of `p` is a constant, written before the loop if there is one: `p` has no row at T = 0."""
+
+
+@pytest.mark.parametrize("guard", [True, False])
+def test_the_first_row_of_a_ring_is_none_before_its_rows(guard: bool) -> None:
+    program = schedule_program(parse(BACKWARDS))
+    (around,) = (op for op in program.body.block.ops if isinstance(op, loop.IfOp))
+    if not guard:
+        (inner,) = around.then.block.ops
+        inner.detach()
+        around.parent_block().insert_op_before(inner, around)  # pyright: ignore
+        around.detach()
+        around.erase()
+    plan_storage(program)
+    (alloc,) = (op for op in program.walk() if isinstance(op, loop.AllocOp))
+    assert str(alloc.buffer.type) == "!loop.buffer<(t: ring 2) 3xf32>"
+    # under the guard the row is there, without it the loop writes it where it has an iteration
+    before = alloc.next_op
+    assert isinstance(before, loop.ComputeOp) == guard
+    agrees(BACKWARDS, program)
+
+
+def test_every_row_is_kept_where_the_question_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = PROGRAMS["window"]
+    monkeypatch.setattr(liveness, "MOST_OPERATIONS", 10)
+    program = planned(text, form=False)
+    dims = [dim for op in program.walk() if isinstance(op, loop.AllocOp) for dim in op.buffer_type.dims]
+    assert dims
+    assert not any(dim.storage == "ring" for dim in dims)
+    agrees(text, program)
 
 
 def test_a_copy_that_stays_has_a_remark() -> None:

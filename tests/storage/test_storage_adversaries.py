@@ -19,10 +19,20 @@ V = tp.f64[3]
 SIZES = (0, 1, 2, 3, 5, 7, 8, 9, 17)
 
 
-def two_windows() -> None:
+def over_t(*names: str) -> Any:
+    """A dim with its bound, an input over it, and tensors over it that are yet to be defined."""
     t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
-    h = tp.tensor("h", V, over=t)
+    return t, T, tp.input("x", V, over=t), *(tp.tensor(name, V, over=t) for name in names)
+
+
+def over_i_and_t() -> Any:
+    """Two dims with their bounds, an input over the inner one, and a tensor over both that is yet to be defined."""
+    (i, I), (t, T) = tp.dims("i", "t")
+    return i, I, t, T, tp.input("x", V, over=t), tp.tensor("h", V, over=(i, t))
+
+
+def two_windows() -> None:
+    t, T, x, h = over_t("h")
     h[0] = x[0]
     h[t + 1] = tp.sin(h[t] + x[tp.minimum(t + 1, T - 1)])
     a = h[tp.maximum(0, t - 2) : t + 1].sum(0)
@@ -31,25 +41,20 @@ def two_windows() -> None:
 
 
 def both_sides() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
+    t, T, x = over_t()
     h = tp.tanh(x)
     tp.output("y", h[tp.maximum(0, t - 2) : tp.minimum(t + 3, T)].sum(0) + h)
 
 
 def prefix_and_window() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
-    h = tp.tensor("h", V, over=t)
+    t, T, x, h = over_t("h")
     h[0] = x[0]
     h[t + 1] = tp.sin(h[t] + h[0 : t + 1].sum(0) + h[tp.maximum(0, t - 1) : t + 1].sum(0))
     tp.output("y", h)
 
 
 def prefix_window_no_output() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
-    h = tp.tensor("h", V, over=t)
+    t, T, x, h = over_t("h")
     h[0] = 0.5
     h[t + 1] = tp.sin(h[t] + x[t])
     s = h[0 : t + 1].sum(0) - h[tp.maximum(0, t - 3) : t + 1].sum(0)
@@ -58,10 +63,7 @@ def prefix_window_no_output() -> None:
 
 
 def lagged_pair() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
-    a = tp.tensor("a", V, over=t)
-    b = tp.tensor("b", V, over=t)
+    t, T, x, a, b = over_t("a", "b")
     a[0] = x[0]
     b[0] = 1.0
     a[t + 1] = tp.sin(b[t] + x[t])
@@ -70,10 +72,7 @@ def lagged_pair() -> None:
 
 
 def swap_pair() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
-    a = tp.tensor("a", V, over=t)
-    b = tp.tensor("b", V, over=t)
+    t, T, x, a, b = over_t("a", "b")
     a[0] = x[0]
     b[0] = 1.0
     a[t + 1] = b[t]
@@ -82,9 +81,7 @@ def swap_pair() -> None:
 
 
 def fib() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
-    a = tp.tensor("a", V, over=t)
+    t, T, x, a = over_t("a")
     a[0] = x[0]
     a[1] = x[0] * 2.0
     a[t + 2] = tp.sin(a[t + 1] + a[t])
@@ -92,26 +89,21 @@ def fib() -> None:
 
 
 def strided() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
-    a = tp.tensor("a", V, over=t)
+    t, T, x, a = over_t("a")
     a[t < 3] = x
     a[t + 3] = tp.sin(a[t] + x[t])
     tp.output("y", a[tp.maximum(0, t - 4)] + a[t])
 
 
 def reverse_window() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
-    g = tp.tensor("g", V, over=t)
+    t, T, x, g = over_t("g")
     g[T - 1] = x[T - 1]
     g[t - 1] = tp.sin(g[t] + x[tp.maximum(t - 1, 0)])
     tp.output("y", g[t : tp.minimum(t + 3, T)].sum(0))
 
 
 def suffix_and_prefix() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
+    t, T, x = over_t()
     h = tp.tanh(x)
     tp.output("y", h[t:T].sum(0) * h[0 : t + 1].sum(0))
     tp.output("z", h[T - 1 - t])
@@ -131,27 +123,21 @@ def inner_buffers() -> None:
 
 
 def window_in_inner() -> None:
-    (i, I), (t, T) = tp.dims("i", "t")
-    x = tp.input("x", V, over=t)
-    h = tp.tensor("h", V, over=(i, t))
+    i, I, t, T, x, h = over_i_and_t()
     h[i, 0] = x[0] + i * 1.0
     h[i, t + 1] = tp.sin(h[i, t] + x[t])
     tp.output("y", h[i, tp.maximum(0, t - 2) : t + 1].sum(0) + h[tp.maximum(i - 1, 0), t])
 
 
 def outer_window() -> None:
-    (i, I), (t, T) = tp.dims("i", "t")
-    x = tp.input("x", V, over=t)
-    h = tp.tensor("h", V, over=(i, t))
+    i, I, t, T, x, h = over_i_and_t()
     h[0, t] = x
     h[i + 1, t] = tp.sin(h[i, t] + h[tp.maximum(0, i - 2) : i + 1, t].sum(0) + x[T - 1 - t])
     tp.output("y", h[I - 1, t])
 
 
 def last_of_previous() -> None:
-    (i, I), (t, T) = tp.dims("i", "t")
-    x = tp.input("x", V, over=t)
-    h = tp.tensor("h", V, over=(i, t))
+    i, I, t, T, x, h = over_i_and_t()
     h[0, 0] = x[0]
     h[i + 1, 0] = h[i, T - 1]
     h[i, t + 1] = tp.sin(h[i, t]) + x[t]
@@ -159,9 +145,7 @@ def last_of_previous() -> None:
 
 
 def last_prev_only() -> None:
-    (i, I), (t, T) = tp.dims("i", "t")
-    x = tp.input("x", V, over=t)
-    h = tp.tensor("h", V, over=(i, t))
+    i, I, t, T, x, h = over_i_and_t()
     h[0, 0] = x[0]
     h[i + 1, 0] = h[i, T - 1]
     h[i, t + 1] = tp.sin(h[i, t]) + x[t]
@@ -170,9 +154,7 @@ def last_prev_only() -> None:
 
 
 def guards_second() -> None:
-    (i, I), (t, T) = tp.dims("i", "t")
-    x = tp.input("x", V, over=t)
-    h = tp.tensor("h", V, over=(i, t))
+    i, I, t, T, x, h = over_i_and_t()
     h[t < i] = x
     h[i, 0] = x[0] * 2.0
     h[i, t + 1] = tp.sin(h[i, t])
@@ -180,8 +162,7 @@ def guards_second() -> None:
 
 
 def several_outputs() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
+    t, T, x = over_t()
     h = tp.tanh(x)
     tp.output("a", h)
     tp.output("b", h)
@@ -190,9 +171,7 @@ def several_outputs() -> None:
 
 
 def output_prefix_of_recurrence() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
-    h = tp.tensor("h", V, over=t)
+    t, T, x, h = over_t("h")
     h[0] = x[0]
     h[t + 1] = tp.sin(h[t] + x[t])
     tp.output("a", h)
@@ -241,9 +220,7 @@ def ring_crossing_update() -> None:
 
 
 def shared_tail() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
-    h = tp.tensor("h", V, over=t)
+    t, T, x, h = over_t("h")
     h[0] = x[0]
     h[t + 1] = tp.where(x[t] > 0.0, h[t], h[tp.maximum(0, t - 3)])
     k = tp.tensor("k", V, over=t)
@@ -253,9 +230,7 @@ def shared_tail() -> None:
 
 
 def backwards_two() -> None:
-    t, T = tp.dim("t")
-    x = tp.input("x", V, over=t)
-    h = tp.tensor("h", V, over=t)
+    t, T, x, h = over_t("h")
     h[0] = x[0]
     h[t + 1] = tp.sin(h[t] + x[t])
     g = tp.tensor("g", V, over=t)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,8 @@ from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.triton.interpreter import run_interpreted_kernel
 from tempo_ir.lowering.triton.printer import Style, print_kernel
 from tempo_ir.reference.tile import run_kernel
+from tests.tile.programs import Array, assert_close
 
-Array = np.ndarray[Any, Any]
 CHECKED = Style(checked=True)
 
 
@@ -35,19 +34,6 @@ def assert_same(
     return results
 
 
-def assert_close(got: Array, want: Array, tolerance: float) -> None:
-    """As `assert_same` says."""
-    if want.dtype.kind in "iub":
-        np.testing.assert_array_equal(got, want)
-        return
-    wide_got, wide_want = got.astype(np.float64), want.astype(np.float64)
-    finite = np.isfinite(wide_want)
-    np.testing.assert_array_equal(wide_got[~finite], wide_want[~finite])
-    scale = np.abs(wide_want[finite]).max(initial=1e-30)
-    error = np.abs(wide_got[finite] - wide_want[finite]).max(initial=0.0) / scale
-    assert error <= tolerance, f"error {error:.1e} of the largest value {scale:.3g}"
-
-
-def block_of(shape: tuple[int, ...]) -> list[tuple[int, int]]:
+def block_of(shape: Sequence[int]) -> list[tuple[int, int]]:
     """Places for all of an array, in blocks of powers of two."""
     return [(0, 1 << (extent - 1).bit_length()) for extent in shape]

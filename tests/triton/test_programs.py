@@ -177,7 +177,7 @@ def test_a_missing_host_object_is_named():
 
 def test_run_time_errors_name_op_and_point():
     ids = np.array([0, 4, 5])
-    with pytest.raises(ExecutionError, match=r"outside of the 5 rows.*sdg.gather.* at t = 2"):
+    with pytest.raises(ExecutionError, match=r"id 5 is outside of the 5 rows.*sdg.gather.* at t = 2"):
         run_interpreted(lowered(looked_up()), {"ids": ids, "table": np.zeros(5, np.float32)}, {"T": 3})
 
 

@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i32, i64
 from xdsl.ir import Attribute
 
-from tempo_ir.dialects.tile.attributes import INDEX, UI8, UI32, PointerType, ReduceKind, is_float
-from tempo_ir.dialects.tile.builder import KernelBuilder, Value
+from tempo_ir.dialects.tile.attributes import UI8, UI32, PointerType, ReduceKind, is_float
+from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.reference.tile import numpy_dtype
-from tests.triton.support import Array, assert_same, block_of
+from tests.tile import programs
+from tests.tile.programs import values
+from tests.triton.support import assert_same, block_of
 
 SHAPES = [(1, 1), (2, 3), (3, 8), (8, 3), (5, 16)]
-
-
-def values(element: Attribute, shape: tuple[int, ...], seed: int = 0) -> Array:
-    rng = np.random.default_rng(seed)
-    dtype = numpy_dtype(element)
-    if element == i1:
-        return rng.integers(0, 2, shape).astype(np.bool_)
-    if is_float(element):
-        return rng.standard_normal(shape).astype(dtype)
-    return rng.integers(-5 if dtype.kind == "i" else 0, 6, shape).astype(dtype)
 
 
 def tolerance(element: Attribute) -> float:
     return {f16: 3e-3, bf16: 2e-2, f32: 2e-6, f64: 1e-13}.get(element, 0.0)
 
 
-def loaded(k: KernelBuilder, name: str, shape: tuple[int, ...], other: float = 0) -> Value:
-    """All of an array, in a block of powers of two."""
-    return k.load(k.view(k[name], list(shape)), *block_of(shape), other=other)
-
-
-def stored(k: KernelBuilder, value: Value, name: str, shape: tuple[int, ...]) -> None:
-    """Write all of an array."""
-    k.store(value, k.view(k[name], list(shape)), *block_of(shape))
+loaded = partial(programs.loaded, block=block_of)
+stored = partial(programs.stored, block=block_of)
 
 
 def identity(kind: str, element: Attribute) -> float:
@@ -55,7 +42,7 @@ def reduce_kernel(kind: str, element: Attribute, shape: tuple[int, ...], axis: i
     rest = tuple(n for i, n in enumerate(shape) if i != axis)
     result = index_element if kind.startswith("arg") else element
     k = KernelBuilder("kernel", {"x": PointerType(element), "out": PointerType(result)})
-    x = loaded(k, "x", shape, identity(kind, element))
+    x = loaded(k, "x", shape, other=identity(kind, element))
     stored(k, k.reduce(kind, x, axis, index_element), "out", rest)
     return k.finish(), np.zeros(rest, numpy_dtype(result))
 
@@ -124,63 +111,31 @@ def test_dot(sides, transposed):
     dot(f32, f32, sides, transposed)
 
 
-@pytest.mark.parametrize(
-    ("element", "total"), [(f16, f32), (bf16, f32), (f64, f64), (i8, i32), (UI8, i32), (i32, i32), (i64, i64)], ids=str
-)
+@pytest.mark.parametrize(("element", "total"), programs.DOT_ELEMENTS, ids=str)
 @pytest.mark.parametrize("sides", [(2, 5, 3), (20, 33, 17)])
 def test_dot_elements(element, total, sides):
     dot(element, total, sides, (False, True))
 
 
 def dot(element: Attribute, total: Attribute, sides: tuple[int, int, int], transposed: tuple[bool, bool]) -> None:
-    rows, depth, columns = sides
-    shapes = [(rows, depth), (depth, columns)]
-    shapes = [shape[::-1] if swap else shape for shape, swap in zip(shapes, transposed, strict=True)]
-    k = KernelBuilder("kernel", {"a": PointerType(element), "b": PointerType(element), "c": PointerType(total)})
-    a, b = (loaded(k, name, shape) for name, shape in zip("ab", shapes, strict=True))
-    a, b = (x.t if swap else x for x, swap in zip((a, b), transposed, strict=True))
-    stored(k, k.dot(a, b, k.const(1, total, [a.shape[0], b.shape[1]])), "c", (rows, columns))
-    arguments = [
-        values(element, shapes[0], 1),
-        values(element, shapes[1], 2),
-        np.zeros((rows, columns), numpy_dtype(total)),
-    ]
-    assert_same(k.finish(), arguments, tolerance=2e-6 if total == f32 else 1e-13)
+    case = programs.product(element, total, sides, transposed, block_of)
+    assert_same(*case, tolerance=2e-6 if total == f32 else 1e-13)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_moves(shape):
-    rows, columns = shape
-    pointers = {name: PointerType(f32) for name in ("x", "row", "column", "out", "swapped")}
-    k = KernelBuilder("kernel", pointers)
-    x, row, column = loaded(k, "x", shape), loaded(k, "row", (columns,)), loaded(k, "column", (rows,))
-    wide = column[None, :].broadcast(*x.t.shape)
-    stored(k, (x + row[None, :]).t + wide, "out", (columns, rows))
-    stored(k, k.exp(x).t, "swapped", (columns, rows))
-    out = np.zeros((columns, rows), np.float32)
-    arguments = [values(f32, shape), values(f32, (columns,), 1), values(f32, (rows,), 2), out, out.copy()]
-    assert_same(k.finish(), arguments, tolerance=1e-6)
+    assert_same(*programs.moves(shape, block_of), tolerance=1e-6)
 
 
 @pytest.mark.parametrize("element", [i8, i32, i64], ids=str)
 def test_positions(element):
-    k = KernelBuilder("kernel", {"out": PointerType(element), "inside": PointerType(i1), "n": INDEX})
-    stored(k, k.iota(k["n"], 64, element), "out", (37,))
-    stored(k, k.in_range(3, 64, k["n"]), "inside", (37,))
     for n in (0, 5, 30, 100):
-        assert_same(k.finish(), [np.zeros(37, numpy_dtype(element)), np.zeros(37, np.bool_), n])
+        assert_same(*programs.positions(element, n, block_of))
 
 
 @pytest.mark.parametrize("seed", [0, 1234, -3])
 def test_philox(seed):
-    names = ("w0", "w1", "w2", "w3")
-    k = KernelBuilder("kernel", {**{name: PointerType(UI32) for name in names}, "seed": i32})
-    counter = k.iota(0, 64, UI32)
-    zero = k.const(0, UI32)
-    words = k.philox((k["seed"], k.const(7, UI32)), (counter, zero, counter + 5, zero))
-    for name, word in zip(names, words, strict=True):
-        stored(k, word, name, (37,))
-    assert_same(k.finish(), [*(np.zeros(37, np.uint32) for _ in names), seed])
+    assert_same(*programs.random_words(seed, block_of))
 
 
 def test_philox_of_two_axes_and_of_scalars():

@@ -136,6 +136,30 @@ loop.program @p dims(t: T) {
 
 // -----
 
+loop.program @p dims(t: T) {
+  %status = loop.alloc : !loop.buffer<2xi64>
+  // expected-error@+1 {{there is no message}}
+  loop.check %status []
+}
+
+// -----
+
+loop.program @p dims(t: T) {
+  %status = loop.alloc : !loop.buffer<2xi64>
+  // expected-error@+1 {{the status is a !loop.buffer<2xi64>, expected !loop.buffer<3xi64> or more cells}}
+  loop.check %status ["an id {value}", "another"]
+}
+
+// -----
+
+loop.program @p dims(t: T) {
+  %status = loop.alloc : !loop.buffer<2xi32>
+  // expected-error@+1 {{the status is a !loop.buffer<2xi32>, expected !loop.buffer<2xi64> or more cells}}
+  loop.check %status ["an id {value}"]
+}
+
+// -----
+
 loop.program @not_to_the_host dims(t: T) {
   %h = loop.alloc : !loop.buffer<(t: full) 4xf32>
   %g = loop.alloc : !loop.buffer<(t: full) 4xf32>

@@ -274,6 +274,15 @@ sdg.program @past_and_future dims(t: T) {
 
 // -----
 
+// five points of t are T = 8
+sdg.program @half dims(t: (T + 2) floordiv 2) {
+  %z = sdg.constant 0.0 : tensor<f32>
+  // expected-error-re@+1 {{%h needs itself: %h {{.*}} at t = 0 needs %h {{.*}} at t = 4 needs %h {{.*}} at t = 0 (T = 8)}}
+  %h = sdg.merge {t + 4 < (T + 2) floordiv 2 : %h[t + 4], t >= 4 : %h[t - 4], true : %z} in (t) : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+}
+
+// -----
+
 // no small size has the cycle, the closure of the reads does
 sdg.program @far dims(t: T) {
   %z = sdg.constant 0.0 : tensor<f32>

@@ -47,6 +47,7 @@ sdg.program @elementwise dims(t: T) {
   %sign = sdg.sign %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %exp = sdg.exp %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %log = sdg.log %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %log1p = sdg.log1p %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %sqrt = sdg.sqrt %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %rsqrt = sdg.rsqrt %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %tanh = sdg.tanh %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -89,6 +90,7 @@ sdg.program @elementwise dims(t: T) {
 // CHECK-NEXT:    %sign = sdg.sign %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
 // CHECK-NEXT:    %exp = sdg.exp %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
 // CHECK-NEXT:    %log = sdg.log %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+// CHECK-NEXT:    %log1p = sdg.log1p %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
 // CHECK-NEXT:    %sqrt = sdg.sqrt %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
 // CHECK-NEXT:    %rsqrt = sdg.rsqrt %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>
 // CHECK-NEXT:    %tanh = sdg.tanh %x[t] in (t) : (tensor<4x8xf32>) -> tensor<4x8xf32>

@@ -73,3 +73,125 @@ loop.program @sums dims(m: M) {
     }
   }
 }
+
+// -----
+
+// the step that is left out has no last iteration
+// CHECK-LABEL: loop.program @left_out
+// CHECK:         loop.for m = 0 to t + 1 {
+// CHECK-LABEL: loop.program @all_steps
+// CHECK:         loop.fold m = 0 to t carry
+loop.program @left_out dims(t: T, m: T) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 8xf32>
+  %y = loop.output "y" : !loop.buffer<(t: full) 8xf32>
+  %total = loop.alloc : !loop.buffer<(t: full, m: full) 8xf32>
+  %next = loop.alloc : !loop.buffer<(t: full, m: full) 8xf32>
+  loop.for t = 0 to T {
+    loop.for m = 0 to t + 1 {
+      loop.if t >= 2 or t = 0 {
+        loop.if m = 0 {
+          loop.compute at (t = t, m = m) ins(%a = %x[t]) outs(%total[t, m]) { loop.yield %a : tensor<8xf32> }
+        } else {
+          loop.compute at (t = t, m = m) ins(%a = %next[t, m - 1]) outs(%total[t, m]) { loop.yield %a : tensor<8xf32> }
+        }
+      }
+      loop.if t >= 2 and m < t {
+        loop.compute at (t = t, m = m) ins(%a = %total[t, m], %b = %x[m]) outs(%next[t, m]) {
+          %r = sdg.add %a, %b : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+          loop.yield %r : tensor<8xf32>
+        }
+      }
+    }
+    loop.if t >= 2 or t = 0 {
+      loop.compute at (t = t) ins(%a = %total[t, t]) outs(%y[t]) { loop.yield %a : tensor<8xf32> }
+    }
+  }
+}
+loop.program @all_steps dims(t: T, m: T) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 8xf32>
+  %y = loop.output "y" : !loop.buffer<(t: full) 8xf32>
+  %total = loop.alloc : !loop.buffer<(t: full, m: full) 8xf32>
+  %next = loop.alloc : !loop.buffer<(t: full, m: full) 8xf32>
+  loop.for t = 0 to T {
+    loop.for m = 0 to t + 1 {
+      loop.if m = 0 {
+        loop.compute at (t = t, m = m) ins(%a = %x[t]) outs(%total[t, m]) { loop.yield %a : tensor<8xf32> }
+      } else {
+        loop.compute at (t = t, m = m) ins(%a = %next[t, m - 1]) outs(%total[t, m]) { loop.yield %a : tensor<8xf32> }
+      }
+      loop.if m < t {
+        loop.compute at (t = t, m = m) ins(%a = %total[t, m], %b = %x[m]) outs(%next[t, m]) {
+          %r = sdg.add %a, %b : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+          loop.yield %r : tensor<8xf32>
+        }
+      }
+    }
+    loop.compute at (t = t) ins(%a = %total[t, t]) outs(%y[t]) { loop.yield %a : tensor<8xf32> }
+  }
+}
+
+// -----
+
+// what only iterations read is there in all steps, or there are iterations in all of them
+// CHECK-LABEL: loop.program @not_made
+// CHECK:         loop.for m = 0 to t + 1 {
+// CHECK-LABEL: loop.program @made
+// CHECK:         loop.fold m = 0 to t carry
+loop.program @not_made dims(t: T, m: T) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 8xf32>
+  %y = loop.output "y" : !loop.buffer<(t: full) 8xf32>
+  %e = loop.alloc : !loop.buffer<(t: full) 8xf32>
+  %total = loop.alloc : !loop.buffer<(t: full, m: full) 8xf32>
+  %next = loop.alloc : !loop.buffer<(t: full, m: full) 8xf32>
+  loop.for t = 1 to T {
+    loop.compute at (t = t) ins(%a = %x[t]) outs(%e[t]) {
+      %r = sdg.exp %a : (tensor<8xf32>) -> tensor<8xf32>
+      loop.yield %r : tensor<8xf32>
+    }
+  }
+  loop.for t = 0 to T {
+    loop.for m = 0 to t + 1 {
+      loop.if m = 0 {
+        loop.compute at (t = t, m = m) ins(%a = %x[t]) outs(%total[t, m]) { loop.yield %a : tensor<8xf32> }
+      } else {
+        loop.compute at (t = t, m = m) ins(%a = %next[t, m - 1]) outs(%total[t, m]) { loop.yield %a : tensor<8xf32> }
+      }
+      loop.if m < t {
+        loop.compute at (t = t, m = m) ins(%a = %total[t, m], %b = %e[t]) outs(%next[t, m]) {
+          %r = sdg.add %a, %b : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+          loop.yield %r : tensor<8xf32>
+        }
+      }
+    }
+    loop.compute at (t = t) ins(%a = %total[t, t]) outs(%y[t]) { loop.yield %a : tensor<8xf32> }
+  }
+}
+loop.program @made dims(t: T, m: T) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 8xf32>
+  %y = loop.output "y" : !loop.buffer<(t: full) 8xf32>
+  %e = loop.alloc : !loop.buffer<(t: full) 8xf32>
+  %total = loop.alloc : !loop.buffer<(t: full, m: full) 8xf32>
+  %next = loop.alloc : !loop.buffer<(t: full, m: full) 8xf32>
+  loop.for t = 0 to T {
+    loop.compute at (t = t) ins(%a = %x[t]) outs(%e[t]) {
+      %r = sdg.exp %a : (tensor<8xf32>) -> tensor<8xf32>
+      loop.yield %r : tensor<8xf32>
+    }
+  }
+  loop.for t = 0 to T {
+    loop.for m = 0 to t + 1 {
+      loop.if m = 0 {
+        loop.compute at (t = t, m = m) ins(%a = %x[t]) outs(%total[t, m]) { loop.yield %a : tensor<8xf32> }
+      } else {
+        loop.compute at (t = t, m = m) ins(%a = %next[t, m - 1]) outs(%total[t, m]) { loop.yield %a : tensor<8xf32> }
+      }
+      loop.if m < t {
+        loop.compute at (t = t, m = m) ins(%a = %total[t, m], %b = %e[t]) outs(%next[t, m]) {
+          %r = sdg.add %a, %b : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+          loop.yield %r : tensor<8xf32>
+        }
+      }
+    }
+    loop.compute at (t = t) ins(%a = %total[t, t]) outs(%y[t]) { loop.yield %a : tensor<8xf32> }
+  }
+}

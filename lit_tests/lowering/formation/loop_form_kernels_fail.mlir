@@ -1,8 +1,5 @@
 // Leaves that are not one kernel stay apart.
 // RUN: tempo-opt %s --check-each -p loop-form-kernels --split-input-file | filecheck %s
-// RUN: not tempo-opt %s -p 'loop-form-kernels{target=abacus}' --split-input-file 2>&1 | filecheck %s --check-prefix=TARGET
-
-// TARGET: error: unknown target 'abacus' of loop-form-kernels; use one of cpu
 
 // A contraction is not computed again for each element that reads it: the mean reads it from memory.
 

@@ -39,13 +39,13 @@ loop.program @scan dims(t: T) {
 
 // CHECK-LABEL: loop.program @rest
 // CHECK:      %literal = loop.alloc : !loop.buffer<3xf32>
-// CHECK-NEXT: %status = loop.alloc : !loop.buffer<i32>
+// CHECK-NEXT: %status = loop.alloc : !loop.buffer<2xi64>
 // CHECK-NEXT: loop.compute outs(%literal) {
 // CHECK:      loop.launch @mul_kernel(%x, %literal, %a)[N, (N + 15) floordiv 16]
 // CHECK-NEXT: loop.compute ins(%{{.*}} = %a[0]) outs(%s) {
 // CHECK-NEXT:   %{{.*}} = sdg.sort
 // CHECK:      loop.launch @gather_kernel(%x, %id, %g, %status)[N, N - 1]
-// CHECK-NEXT: loop.check %status ["an id is outside of the N rows, 0 to N - 1, in sdg.gather
+// CHECK-NEXT: loop.check %status ["id {value} is outside of the N rows, 0 to N - 1, in sdg.gather
 // CHECK:      tile.kernel @mul_kernel({{.*}}) grid [?]
 loop.program @rest dims(n: N) where N >= 1 {
   %x = loop.input "x" : !loop.buffer<(n: full) 3xf32>

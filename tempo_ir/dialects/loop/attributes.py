@@ -6,6 +6,7 @@ the op that it came from.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias, cast, get_args
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
@@ -109,6 +110,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
     row: TensorType[Attribute]
 
     @staticmethod
+    @lru_cache(maxsize=4096)
     def of(dims: tuple[BufferDim, ...], row: Tensor) -> BufferType:
         return BufferType(StorageAttr(dims), row)
 

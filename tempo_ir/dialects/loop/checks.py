@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, i32
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 from xdsl.parser import Parser
@@ -13,17 +13,33 @@ from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.loop.attributes import BufferType, PointAttr
 from tempo_ir.dialects.loop.structure import LoopOperation, parse_buffer
-from tempo_ir.dialects.types import tensor
+from tempo_ir.dialects.types import shape_of, tensor
 from tempo_ir.index.expr import Expr, free_symbols
+
+VALUE = "{value}"
+"""Stands in a message for the value that it is about."""
+
+
+def status_type(messages: int) -> BufferType:
+    """The memory in which kernels that have up to so many messages leave one."""
+    return BufferType.of((), tensor(i64, (messages + 1,)))
+
+
+def _is_cells(kind: BufferType, least: int) -> bool:
+    """Whether a buffer is one row of at least so many i64."""
+    shape = shape_of(kind.row)
+    cells = shape[0] if len(shape) == 1 else None
+    return isinstance(cells, int) and cells >= least and kind == status_type(cells - 1)
 
 
 @irdl_op_definition
 class CheckOp(LoopOperation):
     """
     Ends the program with an error where the kernel launched before has left the number of a message, counted from 1:
-    `loop.check %status ["integer division by zero, in sdg.mod"] at (t = t)`.
+    `loop.check %status ["id {value} is outside of the 4 rows, in sdg.gather"] at (t = t)`.
 
-    The buffer holds one i32, zero when the program starts.
+    The buffer holds i64, zero when the program starts: the number of the message, then for each message, in order, the
+    value that it is about. A kernel may fail in several ways and on several threads at once: any of them is told.
     """
 
     name = "loop.check"
@@ -51,15 +67,21 @@ class CheckOp(LoopOperation):
         """The point in the domain of the sdg op, for the error."""
         return self.point_attr.data
 
+    def message(self, cells: Sequence[int]) -> str:
+        """What the cells of the buffer, one of which is not zero, say."""
+        number = int(cells[0])
+        return self.messages[number - 1].replace(VALUE, str(int(cells[number])))
+
     def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
         for name, value in self.point:
             yield f"point '{name}'", free_symbols(value)
 
     def verify_(self) -> None:
-        if self.status.type != BufferType.of((), tensor(i32)):
-            raise VerifyException(f"the status is a {self.status.type}, expected !loop.buffer<i32>")
         if not self.messages:
             raise VerifyException("there is no message")
+        least = status_type(len(self.messages))
+        if not isinstance(self.status.type, BufferType) or not _is_cells(self.status.type, len(self.messages) + 1):
+            raise VerifyException(f"the status is a {self.status.type}, expected {least} or more cells")
 
     @classmethod
     def parse(cls, parser: Parser) -> CheckOp:

@@ -7,8 +7,9 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, StringAttr, SymbolRefAttr, TensorType, i32
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, StringAttr, SymbolRefAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -33,7 +34,7 @@ from tempo_ir.index.expr import Expr, Index, Slice, free_symbols, index_text
 from tempo_ir.index.parser import parse_expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed; `frozen` would make it four times as slow to make
 class BufferAccess:
     """The rows `buffer[index]` as a tensor of `type`; a symbolic extent may be less than the buffer has room for."""
 
@@ -64,12 +65,12 @@ class AccessOperation(LoopOperation, ABC):
     @property
     def reads(self) -> tuple[BufferAccess, ...]:
         """The rows read, in the order of the block arguments."""
-        return _accesses(self.ins, self.in_indices, self.in_types)
+        return _accesses(self.operands, self.in_indices, self.in_types, 0)
 
     @property
     def writes(self) -> tuple[BufferAccess, ...]:
         """The rows written, in the order of the yielded values."""
-        return _accesses(self.outs, self.out_indices, self.out_types)
+        return _accesses(self.operands, self.out_indices, self.out_types, len(self.in_indices.data))
 
     @property
     def point(self) -> tuple[tuple[str, Expr], ...]:
@@ -94,11 +95,16 @@ class AccessOperation(LoopOperation, ABC):
 
 
 def _accesses(
-    buffers: Sequence[SSAValue], indices: ArrayAttr[IndexAttr], types: ArrayAttr[TensorType]
+    operands: Sequence[SSAValue], indices: ArrayAttr[IndexAttr], types: ArrayAttr[TensorType], first: int
 ) -> tuple[BufferAccess, ...]:
-    return tuple(
-        BufferAccess(buffer, index.data, type) for buffer, index, type in zip(buffers, indices, types, strict=True)
-    )
+    """The accesses of some operands, from the first on; asked for so often that xDSL's segments are not read."""
+    buffers = operands[first : first + len(indices.data)]
+    return tuple(map(BufferAccess, buffers, [index.data for index in indices.data], types.data))
+
+
+@lru_cache(maxsize=1024)
+def _segments(reads: int, writes: int) -> DenseArrayBase[IntegerType]:
+    return DenseArrayBase.from_list(i32, [reads, writes])
 
 
 def _verify_access(access: BufferAccess) -> None:
@@ -209,7 +215,7 @@ class BodyOperation(AccessOperation, ABC):
             operands=[access.buffer for access in (*reads, *writes)],
             properties={
                 **access_properties(reads, writes, PointAttr(tuple(point))),
-                "operandSegmentSizes": DenseArrayBase.from_list(i32, [len(reads), len(writes)]),
+                "operandSegmentSizes": _segments(len(reads), len(writes)),
             },
             regions=[body],
         )

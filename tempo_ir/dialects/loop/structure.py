@@ -110,7 +110,17 @@ class ProgramOp(LoopOperation):
     @property
     def ending(self) -> ForOp | None:
         """The loop that gives a bound its value, if there is one."""
-        return next((op for op in self.body.walk() if isinstance(op, ForOp) and op.gives is not None), None)
+        return next((loop for loop in self.loops() if loop.gives is not None), None)
+
+    def loops(self) -> Iterator[ForOp]:
+        """The loops of the program, outer ones first; the bodies of leaves are not looked into."""
+        waiting = [self.body.block]
+        for block in waiting:
+            for op in block.ops:
+                if isinstance(op, ForOp):
+                    yield op
+                if isinstance(op, ForOp | IfOp):
+                    waiting += [inner for region in op.regions for inner in region.blocks]
 
     def verify_(self) -> None:
         call = {CALL_SEED, *map(call_start, self.space.names)}

@@ -41,7 +41,7 @@ class OpError(VerifyException):
         self.op = op
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed; `frozen` would make it four times as slow to make
 class Access:
     """A read `%value[index]`: one entry per dim of the value's producer."""
 
@@ -207,7 +207,7 @@ class AccessOp(SdgOp, ABC):
 
     @property
     def accesses(self) -> tuple[Access, ...]:
-        return tuple(Access(value, index.data) for value, index in zip(self.operands, self.indices.data, strict=True))
+        return tuple(map(Access, self.operands, [index.data for index in self.indices.data]))
 
     def with_access(self, number: int, value: SSAValue, index: Index) -> None:
         """Replace operand `number` by the read `%value[index]`, in place."""

@@ -20,7 +20,7 @@ from tempo_ir.dialects.sdg.reads import program_ops, read_domain
 from tempo_ir.dialects.sdg.structure import ProgramOp
 from tempo_ir.graphs import is_cyclic, shortest_path, strongly_connected
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import Compare, Cond, Entry, Index, Slice, Sym, compare, conj, evaluate
+from tempo_ir.index.expr import Compare, Cond, Entry, Index, Slice, Sym, compare, conj, evaluate, free_symbols
 
 if TYPE_CHECKING:
     from tempo_ir.index import isl
@@ -33,6 +33,8 @@ LONGEST_CYCLE = 12
 """How many reads of a cycle a thorough search follows for all sizes."""
 LONGEST_TEXT = 30_000
 """Of what is read through several reads; more takes isl too long."""
+LARGEST_DIVISOR = 8
+"""By which a bound is divided where a dim still gets the sizes."""
 MOST_POINTS = 20_000
 """How many points of a component are looked at, for one choice of sizes."""
 MOST_OPS_OF_A_CLOSURE = 6
@@ -142,14 +144,25 @@ def report_cycle(component: Sequence[SdgOp], edges: Sequence[Edge], space: Space
 def small_bounds(space: Space, sizes: Sequence[int]) -> Iterator[dict[str, int]]:
     """Admissible bounds: all alike first, of each of the sizes, then each alone larger or smaller than the others."""
     params = space.params
-    alike = [dict.fromkeys(params, size) for size in sizes]
-    uneven = [{**dict.fromkeys(params, a), name: b} for name in params for a, b in itertools.permutations((1, 2, 4), 2)]
+    alike = [{name: bound_for(space, name, size) for name in params} for size in sizes]
+    uneven = [
+        {each: bound_for(space, each, b if each == name else a) for each in params}
+        for name in params
+        for a, b in itertools.permutations((1, 2, 4), 2)
+    ]
     seen: set[tuple[tuple[str, int], ...]] = set()
     for bounds in [*alike, *uneven]:
         key = tuple(sorted(bounds.items()))
         if key not in seen and evaluate(space.where, bounds):
             seen.add(key)
             yield bounds
+
+
+def bound_for(space: Space, name: str, size: int) -> int:
+    """The bound at which each dim made of it alone has so many points: `T = 8` for 4 of `T floordiv 2`."""
+    extents = [bound for _, bound in space.dims if free_symbols(bound) == frozenset([name])]
+    bounds = range(size, LARGEST_DIVISOR * size + 1)
+    return next((b for b in bounds if all(evaluate(extent, {name: b}) >= size for extent in extents)), size)
 
 
 def cycle_of_points(
@@ -239,7 +252,7 @@ def bounds_of_a_cycle(component: Sequence[SdgOp], edges: Sequence[Edge], space: 
         for _, itself in points_that_need_themselves(component, through, space):
             point = isl.smallest_point(itself) or {}
             return {name: point[name] for name in space.params}
-        through = through.apply_range(reads).coalesce()
+        through = isl.coalesced(through.apply_range(reads))
         if len(str(through)) > LONGEST_TEXT:
             break
     return None

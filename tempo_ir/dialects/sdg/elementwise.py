@@ -86,6 +86,13 @@ class LogOp(UnaryOp):
 
 
 @irdl_op_definition
+class Log1pOp(UnaryOp):
+    """The natural logarithm of 1 + x, as exact for small x as for others."""
+
+    name = "sdg.log1p"
+
+
+@irdl_op_definition
 class SqrtOp(UnaryOp):
     """The square root."""
 

@@ -26,7 +26,7 @@ from tempo_ir.graphs import is_cyclic, strongly_connected
 from tempo_ir.index import isl
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import TRUE, And, Index, IndexExpressionError, Or, Sym, free_symbols
-from tempo_ir.index.limits import TooLarge, limited
+from tempo_ir.index.limits import MOST_OPERATIONS, TooLarge, limited
 
 STEPS_BEFORE_WIDENING = 4
 """How often the points of an op in a cycle may grow before the constraints that move are dropped."""
@@ -84,7 +84,8 @@ class Analysis:
 
     def _visit_exactly(self, component: Sequence[SdgOp]) -> None:
         if is_cyclic(list(component), self._readers):
-            self._visit_cycle(component)
+            with limited(MOST_OPERATIONS * len(component)):  # each step may be small and their number great
+                self._visit_cycle(component)
             return
         (op,) = component
         if (points := self._contribution(op)) is None:
@@ -218,7 +219,7 @@ class Analysis:
 
     def _intern(self, points: isl.Set) -> isl.Set:
         """One object per set, as far as isl's normal form tells, so that equal questions are asked once."""
-        points = points.coalesce()
+        points = isl.coalesced(points)
         return self._interned.setdefault(str(points), points)
 
     def _union(self, first: isl.Set, second: isl.Set) -> isl.Set:

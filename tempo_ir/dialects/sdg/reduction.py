@@ -109,12 +109,9 @@ class MeanOp(ReduceOp):
         return nonempty_claims(self, self.axes)
 
 
-class AxisOp(AccessOp, ABC):
-    """Base of the ops along one axis."""
+class AlongAxisOp(AccessOp, ABC):
+    """Base of the ops that name one axis."""
 
-    ACCEPTS: ClassVar[str] = "number"
-
-    operand = operand_def(TensorType)
     axis_attr = prop_def(IntegerAttr[I64], prop_name="axis")
     result = result_def(TensorType)
 
@@ -123,6 +120,19 @@ class AxisOp(AccessOp, ABC):
         "custom<Accesses>(operands, $indices) `axis` $axis custom<InDomain>($domain) attr-dict "
         "`:` functional-type(operands, results)"
     )
+
+    @property
+    def axis(self) -> int:
+        """The axis, counted from 0."""
+        return self.axis_attr.value.data
+
+
+class AxisOp(AlongAxisOp, ABC):
+    """Base of the ops along one axis of their operand."""
+
+    ACCEPTS: ClassVar[str] = "number"
+
+    operand = operand_def(TensorType)
 
     def __init__(
         self,
@@ -142,11 +152,6 @@ class AxisOp(AccessOp, ABC):
         check_element(operand.element_type, cls.ACCEPTS, cls.name)
         check_axis(axis, operand.get_num_dims(), cls.name)
         return operand
-
-    @property
-    def axis(self) -> int:
-        """The axis, counted from 0."""
-        return self.axis_attr.value.data
 
     def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
         return (self.infer(self.accesses[0].tensor, self.axis),)

@@ -22,7 +22,7 @@ from tempo_ir.dialects.sdg.inference import (
     same_element,
     shape_text,
 )
-from tempo_ir.dialects.sdg.reduction import AxisOp
+from tempo_ir.dialects.sdg.reduction import AlongAxisOp
 from tempo_ir.dialects.types import Extent, Shape, Tensor, element, shape_of, tensor
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import Cond, Const, Expr, Index, Slice, as_expr, compare, conj, disj, index_text
@@ -340,18 +340,13 @@ class PadOp(AccessOp):
 
 
 @irdl_op_definition
-class ConcatOp(AccessOp):
+class ConcatOp(AlongAxisOp):
     """Operands one after the other along an axis:
     `sdg.concat %x[t], %y[t] axis 0 in (t) : (tensor<4xf32>, tensor<2xf32>) -> tensor<6xf32>`."""
 
     name = "sdg.concat"
 
     inputs = var_operand_def(TensorType)
-    axis_attr = prop_def(IntegerAttr[I64], prop_name="axis")
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    assembly_format = AxisOp.assembly_format
 
     def __init__(
         self,
@@ -384,11 +379,6 @@ class ConcatOp(AccessOp):
             total = total + shape[axis]
         return tensor(common, (*rest[:axis], total, *rest[axis:]))
 
-    @property
-    def axis(self) -> int:
-        """The axis, counted from 0."""
-        return self.axis_attr.value.data
-
     def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
         return (self.infer([access.tensor for access in self.accesses], self.axis, extents),)
 
@@ -398,7 +388,7 @@ def _without(shape: Shape, axis: int) -> Shape:
 
 
 @irdl_op_definition
-class GatherOp(AccessOp):
+class GatherOp(AlongAxisOp):
     """Rows of a table by number; the axes of the ids stand where the axis stood. An id out of range is an
     error at run time.
 
@@ -409,11 +399,6 @@ class GatherOp(AccessOp):
 
     table = operand_def(TensorType)
     ids = operand_def(TensorType)
-    axis_attr = prop_def(IntegerAttr[I64], prop_name="axis")
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    assembly_format = AxisOp.assembly_format
 
     def __init__(
         self,
@@ -436,18 +421,13 @@ class GatherOp(AccessOp):
         check_axis(axis, len(shape), "sdg.gather")
         return tensor(table.element_type, (*shape[:axis], *shape_of(ids), *shape[axis + 1 :]))
 
-    @property
-    def axis(self) -> int:
-        """The axis of the table, counted from 0."""
-        return self.axis_attr.value.data
-
     def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
         table, ids = self.accesses
         return (self.infer(table.tensor, ids.tensor, self.axis),)
 
 
 @irdl_op_definition
-class ScatterAddOp(AccessOp):
+class ScatterAddOp(AlongAxisOp):
     """Zeros to which each update is added at its id, equal ids one after the other; the adjoint of sdg.gather.
 
     `sdg.scatter_add %ids[t], %updates[t] axis 0 in (t) : (tensor<4xi64>, tensor<4x8xf32>) -> tensor<100x8xf32>`
@@ -457,11 +437,6 @@ class ScatterAddOp(AccessOp):
 
     ids = operand_def(TensorType)
     updates = operand_def(TensorType)
-    axis_attr = prop_def(IntegerAttr[I64], prop_name="axis")
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-    assembly_format = AxisOp.assembly_format
 
     def __init__(
         self,
@@ -490,11 +465,6 @@ class ScatterAddOp(AccessOp):
         what = f"sdg.scatter_add: updates {shape_text(shape_of(updates))} where {shape_text(wanted)} is needed"
         (extents or Extents()).same_shape(wanted, shape_of(updates), what)
         return tensor(updates.element_type, shape)
-
-    @property
-    def axis(self) -> int:
-        """The axis of the result, counted from 0."""
-        return self.axis_attr.value.data
 
     def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
         ids, updates = self.accesses

@@ -125,6 +125,13 @@ class LogOp(FloatUnaryOp):
 
 
 @irdl_op_definition
+class Log1pOp(FloatUnaryOp):
+    """Natural logarithm of 1 + x, exact for small x too; -inf at -1, NaN below."""
+
+    name = "tile.log1p"
+
+
+@irdl_op_definition
 class SqrtOp(FloatUnaryOp):
     name = "tile.sqrt"
 
@@ -407,7 +414,9 @@ class CastOp(ElementwiseOp):
             verify_element(element_of(self.result), "the result")
 
 
-FLOAT_UNARY = (ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, SigmoidOp, ErfOp, SinOp, CosOp, FloorOp, CeilOp, RoundOp)
+FLOAT_UNARY = (
+    ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp, TanhOp, SigmoidOp, ErfOp, SinOp, CosOp, FloorOp, CeilOp, RoundOp,
+)  # fmt: skip
 UNARY = (NegOp, AbsOp, SignOp, NotOp, *FLOAT_UNARY)
 BINARY = (AddOp, SubOp, MulOp, DivOp, FloorDivOp, ModOp, PowOp, MaxOp, MinOp)
 COMPARISONS = (LtOp, LeOp, GtOp, GeOp, EqOp, NeOp)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -19,27 +19,28 @@ Place = SSAValue | str
 class BlockGraph:
     """Items are the operations of a block, numbered in program order; a group is a set of items that run as one.
 
-    Two items keep their order if one writes a buffer that the other reads or writes. Groups start as single items;
-    `joins` asks whether two of them may become one, `join` makes them one, and `order` lists the groups so that every
-    dependence holds.
+    Two items keep their order if one writes a buffer that the other reads or writes. Groups start as single items, with
+    their numbers; `joins` asks whether two of them may become one, `join` makes them one, and `order` lists the groups
+    so that every dependence holds. Dependences are kept between groups.
     """
 
     def __init__(self, block: Block):
         self.items = [op for op in block.ops if not isinstance(op, BufferOperation)]
         self.number = {op: number for number, op in enumerate(self.items)}
-        self.successors: list[set[int]] = [set() for _ in self.items]
-        self.predecessors: list[set[int]] = [set() for _ in self.items]
         self.group_of = list(range(len(self.items)))
         self.members: dict[int, list[int]] = {number: [number] for number in self.group_of}
+        self.successors: dict[int, set[int]] = {number: set() for number in self.group_of}
+        self.predecessors: dict[int, set[int]] = {number: set() for number in self.group_of}
         self._connect()
 
     def trial(self) -> BlockGraph:
         """A copy, in which groups may be joined without joining them here."""
         copy = BlockGraph.__new__(BlockGraph)
         copy.items, copy.number = self.items, self.number
-        copy.successors, copy.predecessors = self.successors, self.predecessors
         copy.group_of = list(self.group_of)
         copy.members = {group: list(members) for group, members in self.members.items()}
+        copy.successors = {group: set(following) for group, following in self.successors.items()}
+        copy.predecessors = {group: set(before) for group, before in self.predecessors.items()}
         return copy
 
     def replace(self, item: Operation, replacement: Operation) -> None:
@@ -65,7 +66,7 @@ class BlockGraph:
                 writer[place] = number
 
     def depend(self, first: int, second: int) -> None:
-        """`second` must run after `first`."""
+        """The group `second` must run after the group `first`."""
         if first != second:
             self.successors[first].add(second)
             self.predecessors[second].add(first)
@@ -78,27 +79,23 @@ class BlockGraph:
         """Whether two groups may become one: nothing else would have to run between them."""
         return not self._passes_outside(first, second) and not self._passes_outside(second, first)
 
-    def reaches(self, start: int, items: Iterable[int]) -> bool:
-        """Whether something in the groups of `items` must run after the group `start`."""
-        return self._reaches(self._after(start), {self.group_of[item] for item in items}, {start})
+    def reaches(self, start: int, groups: Collection[int]) -> bool:
+        """Whether one of the groups must run after the group `start`."""
+        return self._reaches(self.successors[start], groups)
 
     def _passes_outside(self, start: int, end: int) -> bool:
         """Whether a chain of dependences leads from one group to the other through a third."""
-        return self._reaches(self._after(start) - {end}, {end}, {start})
+        return self._reaches(self.successors[start] - {end}, (end,))
 
-    def _after(self, group: int) -> set[int]:
-        found = {self.group_of[item] for member in self.members[group] for item in self.successors[member]}
-        return found - {group}
-
-    def _reaches(self, waiting: set[int], targets: set[int], seen: set[int]) -> bool:
-        seen = seen | waiting
+    def _reaches(self, first: Collection[int], targets: Collection[int]) -> bool:
+        seen, waiting = set(first), list(first)
         while waiting:
             group = waiting.pop()
             if group in targets:
                 return True
-            following = self._after(group) - seen
+            following = self.successors[group] - seen
             seen |= following
-            waiting |= following
+            waiting += following
         return False
 
     def join(self, first: int, second: int) -> None:
@@ -106,31 +103,40 @@ class BlockGraph:
         for item in self.members[first]:
             self.group_of[item] = second
         self.members[second] = sorted(self.members[second] + self.members.pop(first))
+        before, after = self._cut(first)
+        for group in before:
+            self.depend(group, second)
+        for group in after:
+            self.depend(second, group)
 
     def drop(self, group: int) -> None:
         """Take a group of one item out: what waited for it waits for what it waited for, such as other writers of its
         buffer."""
-        (item,) = self.members.pop(group)
-        for before in self.predecessors[item]:
-            self.successors[before].discard(item)
-        for after in self.successors[item]:
-            self.predecessors[after].discard(item)
-            for before in self.predecessors[item]:
-                self.depend(before, after)
+        (_,) = self.members.pop(group)
+        before, after = self._cut(group)
+        for second in after:
+            for first in before:
+                self.depend(first, second)
+
+    def _cut(self, group: int) -> tuple[set[int], set[int]]:
+        """Take a group out of the graph; gives the groups before and after it."""
+        before, after = self.predecessors.pop(group), self.successors.pop(group)
+        for other in before:
+            self.successors[other].discard(group)
+        for other in after:
+            self.predecessors[other].discard(group)
+        return before, after
 
     def order(self) -> list[int]:
         """The groups in an order that keeps every dependence, otherwise by their last items."""
-        waiting = dict.fromkeys(self.members, 0)
-        for group in self.members:
-            for following in self._after(group):
-                waiting[following] += 1
+        waiting = {group: len(before) for group, before in self.predecessors.items()}
         ready = [(self.members[group][-1], group) for group, count in waiting.items() if not count]
         heapq.heapify(ready)
         found: list[int] = []
         while ready:
             _, group = heapq.heappop(ready)
             found.append(group)
-            for following in self._after(group):
+            for following in self.successors[group]:
                 waiting[following] -= 1
                 if not waiting[following]:
                     heapq.heappush(ready, (self.members[following][-1], following))
@@ -146,8 +152,9 @@ def places(op: Operation) -> tuple[set[Place], set[Place]]:
     while waiting:
         inner = waiting.pop()
         if isinstance(inner, AccessOperation):
-            reads.update(inner.ins)
-            writes.update(inner.outs)
+            operands, read = inner.operands, len(inner.in_indices)
+            reads.update(operands[:read])
+            writes.update(operands[read:])
             if isinstance(inner, HostOp):
                 writes.add(HOST)
             continue

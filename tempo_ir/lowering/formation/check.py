@@ -19,107 +19,27 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TypeAlias
 
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
-from tempo_ir.dialects.loop import (
-    AccessOperation,
-    AllocOp,
-    BodyOperation,
-    BufferAccess,
-    BufferOperation,
-    HostOp,
-    IfOp,
-    PointAttr,
-    ProgramOp,
-    YieldOp,
+from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferAccess, HostOp, IfOp, PointAttr, ProgramOp
+from tempo_ir.dialects.sdg.locations import value_text
+from tempo_ir.index.expr import Index
+from tempo_ir.lowering.formation.before import (
+    AT_A_POINT,
+    Before,
+    IllegalKernelError,
+    Inner,
+    Work,
+    buffers_of,
+    row_text,
+    work_of,
 )
-from tempo_ir.dialects.sdg.locations import location_text, value_text
-from tempo_ir.index.expr import Index, index_text
-from tempo_ir.lowering.proofs import IllegalError
 from tempo_ir.lowering.storage.instances import Instance, instances
 
-AT_A_POINT = frozenset(f"sdg.{name}" for name in "random floordiv mod gather scatter_add".split())
-"""Ops whose value, or whose error, depends on the point at which a leaf says that it stands."""
-
-
 Row: TypeAlias = tuple[SSAValue, Index]
-
-
-class IllegalKernelError(IllegalError):
-    """A kernel that does not compute what it should: a fault of the compiler. `op` is the operation concerned."""
-
-    def __init__(self, message: str, op: Operation):
-        super().__init__(f"internal error, illegal kernel: {message}", op)
-
-
-@dataclass(frozen=True)
-class Inner:
-    """An op of a body."""
-
-    name: str
-    properties: Mapping[str, Attribute]
-    attributes: Mapping[str, Attribute]
-    operands: tuple[SSAValue, ...]
-    results: tuple[SSAValue, ...]
-    types: tuple[Attribute, ...]
-
-
-@dataclass(frozen=True)
-class Work:
-    """What an operation does at one point, as it was when this was noted: the operation itself may be gone by now."""
-
-    text: str
-    point: tuple[object, ...]
-    reads: tuple[BufferAccess, ...] = ()
-    writes: tuple[BufferAccess, ...] = ()
-    arguments: tuple[SSAValue, ...] = ()
-    body: tuple[Inner, ...] = ()
-    yielded: tuple[SSAValue, ...] = ()
-
-
-@dataclass(frozen=True)
-class Before:
-    """A program as it was: what ran where, and the buffers."""
-
-    instances: Mapping[Operation, Instance]
-    frames: Mapping[Operation, tuple[object, ...]]
-    work: Mapping[Operation, Work]
-    buffers: Mapping[SSAValue, Attribute]
-
-
-def noted(program: ProgramOp) -> Before:
-    """What the proof has to know of a program before its kernels are formed."""
-    found = {instance.op: instance for instance in instances(program)}
-    frames = {op: instance.pattern for op, instance in found.items()}
-    return Before(found, frames, {op: _work(op) for op in found}, _buffers(program))
-
-
-def _buffers(program: ProgramOp) -> dict[SSAValue, Attribute]:
-    return {op.buffer: op.buffer.type for op in program.walk() if isinstance(op, BufferOperation)}
-
-
-def _work(op: Operation) -> Work:
-    if not isinstance(op, AccessOperation):
-        return Work(op.name, (tuple(op.operands), tuple(op.properties.items())))
-    text = " and ".join(_row_text(write.buffer, write.index) for write in op.writes)
-    where = location_text(op.location)
-    at = f" at {PointAttr(op.point)}" if op.point else ""
-    text = f"{text or op.name}{at}" + (f" ({where})" if where else "")
-    if not isinstance(op, BodyOperation):
-        return Work(text, (op.point, tuple(op.properties.items())), op.reads, op.writes)
-    body = tuple(
-        Inner(one.name, dict(one.properties), dict(one.attributes), tuple(one.operands), tuple(one.results),
-              tuple(one.result_types))
-        for one in op.body.block.ops
-        if not isinstance(one, YieldOp)
-    )  # fmt: skip
-    return Work(text, op.point, op.reads, op.writes, tuple(op.body.block.args), body, op.yielded)
-
-
-def _row_text(buffer: SSAValue, index: Index) -> str:
-    return f"{value_text(buffer)}{index_text(index)}"
 
 
 def check_kernels(program: ProgramOp, before: Before, kernels: Mapping[Operation, Sequence[Operation]]) -> None:
@@ -158,7 +78,7 @@ class _Checker:
 
     def check_buffers(self, program: ProgramOp) -> None:
         """No buffer is new or other than it was."""
-        for buffer, type in _buffers(program).items():
+        for buffer, type in buffers_of(program).items():
             if self.before.buffers.get(buffer) != type:
                 raise IllegalKernelError(f"the buffer {value_text(buffer)} is not what it was", program)
 
@@ -167,7 +87,7 @@ class _Checker:
         leaves = self.kernels.get(instance.op, (instance.op,))
         for leaf in leaves:
             if leaf not in self.before.instances:
-                raise IllegalKernelError(f"{_work(instance.op).text} is new", instance.op)
+                raise IllegalKernelError(f"{work_of(instance.op).text} is new", instance.op)
             origin = self.before.instances[leaf]
             same = len(origin.loops) == len(instance.loops) and all(map(_is, origin.loops, instance.loops))
             if not same or self.before.frames[leaf] != instance.pattern:
@@ -175,7 +95,7 @@ class _Checker:
         if instance.op in self.kernels:
             self._visit_kernel(instance, leaves)
             return
-        if _work(instance.op) != self.before.work[instance.op]:
+        if work_of(instance.op) != self.before.work[instance.op]:
             raise IllegalKernelError(f"{self._text(instance.op)} is not what it was", instance.op)
         self.homes[instance.op].append(Home(instance, {}))
         self.written[instance.op].append(instance)
@@ -184,7 +104,7 @@ class _Checker:
 
     def _visit_kernel(self, instance: Instance, leaves: Sequence[Operation]) -> None:
         """The body of a kernel is that of its leaves, one after the other."""
-        kernel = _work(instance.op)
+        kernel = work_of(instance.op)
         reading = _Kernel(kernel, iter(kernel.body), dict(zip(kernel.reads, kernel.arguments, strict=True)))
         for leaf in leaves:
             work = self.before.work[leaf]
@@ -199,7 +119,7 @@ class _Checker:
         for access, value in zip(kernel.writes, kernel.yielded, strict=True):
             leaf, expected = reading.rows.get((access.buffer, access.index), (None, None))
             if leaf is None or value is not expected or access not in self.before.work[leaf].writes:
-                row = _row_text(access.buffer, access.index)
+                row = row_text(access.buffer, access.index)
                 raise IllegalKernelError(f"{row} is written with another value", instance.op)
             self.written[leaf].append(instance)
 
@@ -286,7 +206,7 @@ class _Kernel:
                 values[argument] = self.outside[access]
                 self.used.add(access)
             if argument not in values or values[argument].type != access.type:
-                text = _row_text(access.buffer, access.index)
+                text = row_text(access.buffer, access.index)
                 raise IllegalKernelError(f"{self.work.text} does not read {text}, which {work.text} read", kernel)
         for op in work.body:
             found = next(self.ops, None)
@@ -305,18 +225,27 @@ def _is(left: object, right: object) -> bool:
 
 
 def _is_same(op: Inner, found: Inner, values: Mapping[SSAValue, SSAValue]) -> bool:
-    """Whether an op is another one with its operands replaced."""
+    """Whether an op, with the body that a fold has, is another one with its operands replaced."""
     same = (op.name, op.properties, op.attributes, op.types) == (
         found.name,
         found.properties,
         found.attributes,
         found.types,
     )
-    return same and _all_same((values[operand] for operand in op.operands), found.operands)
+    if not same or not _all_same((values[operand] for operand in op.operands), found.operands):
+        return False
+    if len(op.arguments) != len(found.arguments):
+        return False
+    within = dict(zip(op.arguments, found.arguments, strict=True))
+    for mine, theirs in zip_longest(op.body, found.body):
+        if mine is None or theirs is None or not _is_same(mine, theirs, within):
+            return False
+        within.update(zip(mine.results, theirs.results, strict=True))
+    return _all_same((within[value] for value in op.yielded), found.yielded)
 
 
 def _all_same(left: Iterable[SSAValue], right: Iterable[SSAValue]) -> bool:
-    return all(a is b for a, b in zip(left, right, strict=True))
+    return all(a is b for a, b in zip_longest(left, right))
 
 
 def _comes_first(left: Instance, right: Instance) -> bool:

@@ -49,6 +49,8 @@ class Folds:
     block: Block
     graph: BlockGraph
     groups: list[Group] = field(default_factory=list[Group])
+    loops: dict[Operation, ForOp] = field(default_factory=dict[Operation, ForOp])
+    """By leaf with a fold the loop that it stands for, which is gone."""
 
     def form_kernels(self) -> dict[Operation, Sequence[Operation]]:
         """Make the kernels; the leaves that each computes, in their order."""
@@ -84,6 +86,7 @@ def fold_loops(block: Block, program: ProgramOp) -> Folds:
         if (growth := _best(leaf, gone, folds.graph, program)) is not None:
             folds.graph = growth.graph
             folds.groups.append(growth.group())
+            folds.loops[leaf] = loop
             continue
         block.insert_op_before(loop, leaf)
         folds.graph.replace(leaf, loop)

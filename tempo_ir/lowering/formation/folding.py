@@ -54,20 +54,21 @@ from tempo_ir.index import (
     Compare,
     Cond,
     Const,
-    Domain,
     Entry,
     Expr,
     Index,
-    IndexExpressionError,
     Slice,
     Sym,
     as_expr,
+    compare,
     conj,
+    disj,
     free_symbols,
     negate,
     simplify,
     substitute,
 )
+from tempo_ir.lowering.formation.rows import Scope, are_there
 
 _OTHER = (
     sdg.RandomOp,
@@ -94,6 +95,8 @@ class _Merge:
     index: Index
     first: BufferAccess
     following: SSAValue
+    when: Cond
+    """In which iterations it is made."""
 
 
 @dataclass
@@ -107,20 +110,9 @@ class _Loop:
     merges: dict[SSAValue, _Merge] = field(default_factory=dict[SSAValue, _Merge])
     steps: list[ComputeOp] = field(default_factory=list[ComputeOp])
 
-    def domain(self, *ranges: tuple[str, Expr, Expr]) -> Domain:
-        """The iterations of the loops round this one, and of others."""
-        outer = [(each.iterator, each.lower, each.upper) for each in enclosing_loops(self.op)]
-        every = (*outer, *ranges)
-        return Domain(tuple(name for name, *_ in every), every)
-
     def holds(self, cond: Cond, *ranges: tuple[str, Expr, Expr]) -> bool:
-        """Whether a condition is proved in the loops round this one."""
-        from tempo_ir.index import isl
-
-        try:
-            return isl.prove(cond, self.program.space, self.domain(*ranges))
-        except IndexExpressionError:
-            return False
+        """Whether a condition is proved wherever the loop runs, for all of the iterations in some ranges."""
+        return Scope.of(self.op, self.program.space).inside(*ranges).holds(cond)
 
 
 def fold_of(op: ForOp, program: ProgramOp) -> ComputeOp | None:
@@ -177,6 +169,9 @@ def _sort(loop: _Loop, leaves: Sequence[tuple[ComputeOp, tuple[Cond, ...]]]) -> 
     name = loop.op.iterator
     at_start = Compare("=", Sym(name), Const(0))
     later = {negate(at_start), Compare(">", Sym(name), Const(0)), Compare(">=", Sym(name), Const(1))}
+    outer = {each.iterator for each in enclosing_loops(loop.op)}
+    if not free_symbols(loop.count) <= outer | set(loop.program.space.params):
+        raise _NoFold("what is read after the loop is read in another loop")
     runs = (name, Const(0), loop.count)
     if not loop.holds(conj(Compare(">=", loop.count, Const(0)), Compare("<", loop.count, loop.op.upper))):
         raise _NoFold("what is read after the loop is of no iteration")
@@ -191,14 +186,13 @@ def _sort(loop: _Loop, leaves: Sequence[tuple[ComputeOp, tuple[Cond, ...]]]) -> 
         following = [pair for pair in written if later & set(pair[1])]
         if len(written) != 2 or len(first) != 1 or len(following) != 1:
             raise _NoFold("a value has other cases than the first iteration and those after")
-        for _, conds in written:
-            rest = [cond for cond in conds if cond != at_start and cond not in later]
-            if not loop.holds(conj(*rest), runs):
-                raise _NoFold("a merge does not run in all iterations")
-        loop.merges[buffer] = _merge(name, first[0][0], following[0][0])
+        rest = conj(*(cond for _, conds in written for cond in conds if cond != at_start and cond not in later))
+        if not loop.holds(rest, runs):
+            raise _NoFold("a merge does not run in all iterations")
+        loop.merges[buffer] = _merge(name, first[0][0], following[0][0], rest)
 
 
-def _merge(name: str, first: ComputeOp, following: ComputeOp) -> _Merge:
+def _merge(name: str, first: ComputeOp, following: ComputeOp, when: Cond) -> _Merge:
     for leaf in (first, following):
         if len(leaf.reads) != 1 or leaf.yielded != tuple(leaf.body.block.args):
             raise _NoFold("a merge is no copy")
@@ -209,7 +203,7 @@ def _merge(name: str, first: ComputeOp, following: ComputeOp) -> _Merge:
         raise _NoFold("a merge reads another iteration than the one before")
     if any(access.type != BufferAccess.of(access.buffer, access.index).type for access in (write, start, before)):
         raise _NoFold("a merge takes a part of rows")
-    return _Merge(write.buffer, write.index, start, before.buffer)
+    return _Merge(write.buffer, write.index, start, before.buffer, when)
 
 
 def _built(loop: _Loop) -> ComputeOp:
@@ -219,6 +213,9 @@ def _built(loop: _Loop) -> ComputeOp:
         raise _NoFold("what is carried is not made in the loop")
     finals = _finals(loop, made)
     merges = list(loop.merges.values())
+    for merge in merges:
+        if all(merge.buffer is not final.buffer for final in finals):
+            _check_there(loop, merge.first)
     reads: dict[BufferAccess, tuple[BufferAccess, Index]] = {}
     for leaf in loop.steps:
         if any(isinstance(op, _OTHER) for op in leaf.body.block.ops):
@@ -259,34 +256,43 @@ def _finals(loop: _Loop, made: dict[SSAValue, ComputeOp]) -> list[BufferAccess]:
             raise _NoFold("a value of an iteration is read after the loop")
         if not users:
             continue
-        last = substitute(loop.merges[buffer].index, {name: loop.count})
+        merge = loop.merges[buffer]
+        if not loop.holds(merge.when, (name, Const(0), loop.count + 1)):
+            raise _NoFold("what is read after the loop is not always made")
         for user in users:
             if not isinstance(user, BodyOperation) or any(buffer is out for out in user.outs):
                 raise _NoFold("the values are used otherwise")
             for access in user.reads:
-                if access.buffer is buffer and not _same(loop, access.index, last):
+                if access.buffer is buffer and not _is_last(loop, merge.index, access.index, user):
                     raise _NoFold("a value of another iteration is read after the loop")
-        found.append(_as_read(buffer, users))
+        last = BufferAccess.of(buffer, substitute(merge.index, {name: loop.count}))
+        if last.type != merge.first.type:
+            raise _NoFold("what is carried has another shape in the last iteration")
+        found.append(last)
     if not found:
         raise _NoFold("nothing is read after the loop")
     return found
 
 
-def _as_read(buffer: SSAValue, users: dict[Operation, None]) -> BufferAccess:
-    reads = [a for user in users if isinstance(user, BodyOperation) for a in user.reads if a.buffer is buffer]
-    if any(access != reads[0] for access in reads):
-        raise _NoFold("the values are read in several ways")
-    return reads[0]
-
-
-def _same(loop: _Loop, first: Index, second: Index) -> bool:
-    """Whether two indices of points are one in all iterations of the loops round the loop."""
-    for left, right in zip(first, second, strict=True):
-        if isinstance(left, Slice) or isinstance(right, Slice):
+def _is_last(loop: _Loop, written: Index, read: Index, reader: Operation) -> bool:
+    """Whether a row is that of the last iteration, wherever the reader runs: in which iterations of the loops round the
+    loop it was written, the row itself says, since nobody else writes it."""
+    outer = {each.iterator for each in enclosing_loops(loop.op)}
+    moving = {*outer, loop.op.iterator}
+    at: dict[str, Expr] = {}
+    for place, entry in zip(written, read, strict=True):
+        if isinstance(entry, Slice) or isinstance(place, Slice):
             return False
-        if left != right and not loop.holds(Compare("=", left, right)):
-            return False
-    return True
+        for name in sorted(free_symbols(place) & moving):
+            forwards, backwards = simplify(place - Sym(name)), simplify(place + Sym(name))
+            if not free_symbols(forwards) & moving:
+                at.setdefault(name, entry - forwards)
+            elif not free_symbols(backwards) & moving:
+                at.setdefault(name, backwards - entry)
+    if loop.op.iterator not in at or not free_symbols(loop.count) & outer <= at.keys():
+        return False
+    last = substitute(loop.count, {name: at[name] for name in sorted(outer & at.keys())})
+    return Scope.of(reader, loop.program.space).holds(compare("=", at[loop.op.iterator], last))
 
 
 def _whole(loop: _Loop, access: BufferAccess) -> tuple[BufferAccess, Index]:
@@ -297,6 +303,7 @@ def _whole(loop: _Loop, access: BufferAccess) -> tuple[BufferAccess, Index]:
         raise _NoFold("a part of rows is read")
     places = [number for number, entry in enumerate(access.index) if name in free_symbols(entry)]
     if not places:
+        _check_there(loop, access)
         return access, ()
     if len(places) > 1:
         raise _NoFold("two entries of a read move")
@@ -308,6 +315,8 @@ def _whole(loop: _Loop, access: BufferAccess) -> tuple[BufferAccess, Index]:
     step = _step(loop, taken, extent)
     ends = [substitute(taken, {name: Const(0)}), substitute(taken, {name: loop.count - 1})]
     low, high = ends if step > 0 else ends[::-1]
+    if not loop.holds(disj(Compare(">=", loop.count, Const(1)), compare("<=", high.stop, low.start))):
+        raise _NoFold("all of no iterations would have rows")
     index = (*access.index[:place], Slice(low.start, high.stop, taken.step), *access.index[place + 1 :])
     every = BufferAccess.of(access.buffer, index)
     own = simplify(step // taken.step * Sym(name) if step > 0 else -step // taken.step * (loop.count - 1 - Sym(name)))
@@ -328,13 +337,18 @@ def _step(loop: _Loop, taken: Slice, extent: Extent) -> int:
     runs = (name, Const(0), loop.count - 1)
     for step in candidates:
         overlaps = taken.step == 1 and 0 < abs(step) < extent
-        if overlaps and not loop.holds(Compare(">=", loop.count, Const(1))):
-            continue  # all of no iterations would have rows of one
         if (overlaps or abs(step) == extent * taken.step) and loop.holds(
             Compare("=", following, taken.start + step), runs
         ):
             return step
     raise _NoFold("a read does not move steadily, or leaves gaps")
+
+
+def _check_there(loop: _Loop, access: BufferAccess) -> None:
+    """A row that iterations read is there where there is none too."""
+    has_iterations = Compare(">=", loop.count, Const(1))
+    if not loop.holds(has_iterations) and not are_there(access, loop.op, loop.program.space):
+        raise _NoFold("where there are no iterations, a row is not there that they read")
 
 
 def _type_symbols(access: BufferAccess) -> set[str]:
@@ -379,6 +393,8 @@ def _inner(
         (write,), (result,) = leaf.writes, leaf.yielded
         rows[write.buffer] = write.index, values[result]
     block.add_op(YieldOp([rows[merge.following][1] for merge in merges]))
+    if any(rows[merge.following][0] != merge.index for merge in merges):
+        raise _NoFold("what is carried is made at another point")
     if [value.type for value in block.args[: len(merges)]] != [rows[m.following][1].type for m in merges]:
         raise _NoFold("what is carried changes its type")
     return Region(block)

@@ -140,13 +140,15 @@ def _asked(group: Group, leaf: BodyOperation, reader: BodyOperation, argument: S
 
 
 def _is_alone(group: Group) -> bool:
-    return any(cost_of(leaf) is Cost.ALONE for leaf in group.leaves)
+    """Whether the leaf that a group grew from is one that no other joins."""
+    return cost_of(group.leaves[-1]) is Cost.ALONE
 
 
 def _points_agree(group: Group, leaf: BodyOperation) -> bool:
-    """Whether the leaves whose value, or whose error, depends on the point stand at one point."""
-    points = {other.point for other in (leaf, *group.leaves, *group.copies) if depends_on_point(other)}
-    return len(points) <= 1
+    """Whether the leaves whose value, or whose error, depends on the point still stand at one point with another."""
+    if not depends_on_point(leaf):
+        return True
+    return all(other.point == leaf.point for other in (*group.leaves, *group.copies) if depends_on_point(other))
 
 
 def depends_on_point(leaf: BodyOperation) -> bool:
@@ -172,7 +174,7 @@ def _copy_everywhere(
     What it reads is still there: before storage is planned every row is written once.
     """
     own = graph.group(leaf)
-    sources = graph.predecessors[graph.number[leaf]]
+    sources = graph.predecessors[own]
     accepting = [
         number
         for number, pairs in readers.items()
@@ -185,15 +187,15 @@ def _copy_everywhere(
         groups[number].asked[leaf] = _worst(groups[number], leaf, readers[number])
         groups[number].copies.insert(0, leaf)
         for source in sources:
-            graph.depend(source, graph.members[number][0])
+            graph.depend(source, number)
     graph.drop(own)
     return True
 
 
-def external_reads(group: Group) -> list[BufferAccess]:
-    """What the kernel reads from memory, each access once."""
-    produced = {row_of(write) for leaf in [*group.leaves, *group.copies] for write in leaf.writes}
-    accesses = [access for leaf in ordered(group) for access in leaf.reads if row_of(access) not in produced]
+def external_reads(leaves: Sequence[BodyOperation]) -> list[BufferAccess]:
+    """What the kernel of some leaves reads from memory, each access once."""
+    produced = {row_of(write) for leaf in leaves for write in leaf.writes}
+    accesses = [access for leaf in leaves for access in leaf.reads if row_of(access) not in produced]
     return list(dict.fromkeys(accesses))
 
 

@@ -11,7 +11,7 @@ from tempo_ir.lowering.formation.fusion import Group, Row, depends_on_point, ext
 def kernel_of(group: Group) -> KernelOp:
     """One kernel of the leaves of a group."""
     leaves = ordered(group)
-    reads = external_reads(group)
+    reads = external_reads(leaves)
     body = Block(arg_types=[access.type for access in reads])
     outside = dict(zip(reads, body.args, strict=True))
     inside: dict[Row, SSAValue] = {}

@@ -33,11 +33,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.loop import AllocOp, BodyOperation, ForOp, IfOp, ProgramOp
+from tempo_ir.lowering.formation.before import noted
 from tempo_ir.lowering.formation.block_graph import BlockGraph
-from tempo_ir.lowering.formation.check import check_kernels, noted
+from tempo_ir.lowering.formation.check import check_kernels
+from tempo_ir.lowering.formation.fold_check import check_folds
 from tempo_ir.lowering.formation.fold_kernels import Folds, fold_loops
 from tempo_ir.lowering.formation.fusion import form_groups, ordered
 from tempo_ir.lowering.formation.kernels import kernel_of
@@ -46,30 +47,31 @@ from tempo_ir.lowering.proofs import proving
 
 @dataclass(frozen=True)
 class LoopFormKernelsPass(ModulePass):
-    """Group leaves into kernels; `target` names the machine that they are formed for. `check` proves the result."""
+    """Group leaves into kernels, which are the same for all targets. `check` proves the result."""
 
     name = "loop-form-kernels"
-    target: str = "cpu"
     check: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from tempo_ir.lowering.schedule.cost import MACHINES
-
-        if self.target not in MACHINES:
-            raise PassFailedException(
-                f"unknown target '{self.target}' of {self.name}; use one of {', '.join(MACHINES)}"
-            )
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
-            looping = [block for block in _blocks(program) if any(isinstance(op, ForOp) for op in block.ops)]
-            folds = [fold_loops(block, program) for block in looping]
             if not self.check:
-                form_program(program, folds)
+                form_program(program, fold_blocks(program))
                 continue
             with proving():
                 before = noted(program)
+            folds = fold_blocks(program)
+            with proving():
+                loops = {leaf: loop for each in folds for leaf, loop in each.loops.items()}
+                before = check_folds(program, before, loops)
             kernels = form_program(program, folds)
             with proving():
                 check_kernels(program, before, kernels)
+
+
+def fold_blocks(program: ProgramOp) -> list[Folds]:
+    """Put leaves with folds in the place of loops of all blocks."""
+    looping = [block for block in _blocks(program) if any(isinstance(op, ForOp) for op in block.ops)]
+    return [fold_loops(block, program) for block in looping]
 
 
 def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operation, Sequence[Operation]]:

@@ -8,6 +8,7 @@ contraction many times.
 from __future__ import annotations
 
 from enum import IntEnum, auto
+from functools import cache
 
 from xdsl.ir import Operation, SSAValue
 
@@ -51,11 +52,19 @@ class Read(IntEnum):
 _FREE = (sdg.CastOp, sdg.StopGradientOp, sdg.TransposeOp, sdg.ReshapeOp, sdg.BroadcastOp, sdg.SliceOp, sdg.ReverseOp)
 _SOURCES = (sdg.IndexOp, sdg.ArangeOp, sdg.ConstantOp)
 _HEAVY = (
-    sdg.ExpOp, sdg.LogOp, sdg.TanhOp, sdg.SigmoidOp, sdg.ErfOp, sdg.SinOp, sdg.CosOp, sdg.PowOp, sdg.FloordivOp,
-    sdg.ModOp, sdg.RandomOp,
+    sdg.ExpOp, sdg.LogOp, sdg.Log1pOp, sdg.TanhOp, sdg.SigmoidOp, sdg.ErfOp, sdg.SinOp, sdg.CosOp, sdg.PowOp,
+    sdg.FloordivOp, sdg.ModOp, sdg.RandomOp,
 )  # fmt: skip
 _LIGHT = (sdg.UnaryOp, sdg.BinaryOp, sdg.CompareOp, sdg.LogicOp, sdg.SelectOp)
 _PASS = (sdg.ReduceOp, sdg.ArgReduceOp)
+_COSTS: dict[tuple[type[Operation], ...], Cost] = {
+    (*_FREE, *_SOURCES): Cost.FREE,
+    _HEAVY: Cost.HEAVY,
+    _LIGHT: Cost.LIGHT,
+    _PASS: Cost.PASS,
+    (sdg.ContractOp, sdg.SoftmaxOp): Cost.DEAR,
+}
+_NO_WORK = (YieldOp, sdg.ConstantOp)
 _MOVES = (sdg.TransposeOp, sdg.ReshapeOp, sdg.SliceOp, sdg.ReverseOp)
 _POINTWISE = (*_LIGHT, sdg.CastOp, sdg.StopGradientOp, sdg.BroadcastOp)
 
@@ -77,22 +86,24 @@ WEIGHTED_COLUMNS = 256
 
 def work_of(leaf: BodyOperation) -> Operation | None:
     """The one op of a leaf beside its constants; None of a copy."""
-    found = [op for op in leaf.body.block.ops if not isinstance(op, (YieldOp, sdg.ConstantOp))]
-    return found[0] if found else None
+    for op in leaf.body.block.ops:
+        if not isinstance(op, _NO_WORK):
+            return op
+    return None
 
 
 def cost_of(leaf: BodyOperation) -> Cost:
     """What an element of the leaf's value costs. ALONE: its kernel has a form of its own."""
     op = work_of(leaf)
-    if op is None or isinstance(op, (*_FREE, *_SOURCES)):
-        return Cost.FREE
-    if isinstance(op, _HEAVY):
-        return Cost.HEAVY
-    if isinstance(op, _LIGHT):
-        return Cost.LIGHT
-    if isinstance(op, _PASS):
-        return Cost.PASS
-    return Cost.DEAR if isinstance(op, (sdg.ContractOp, sdg.SoftmaxOp)) else Cost.ALONE
+    return Cost.FREE if op is None else _cost(type(op))
+
+
+@cache
+def _cost(kind: type[Operation]) -> Cost:
+    for kinds, cost in _COSTS.items():
+        if issubclass(kind, kinds):
+            return cost
+    return Cost.ALONE
 
 
 def reads_of(leaf: BodyOperation, argument: SSAValue) -> list[Read]:

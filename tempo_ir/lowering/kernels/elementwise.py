@@ -23,6 +23,7 @@ UNARY: Mapping[type[Operation], type[ew.UnaryOp]] = MappingProxyType(
         sdg.NotOp: ew.NotOp,
         sdg.ExpOp: ew.ExpOp,
         sdg.LogOp: ew.LogOp,
+        sdg.Log1pOp: ew.Log1pOp,
         sdg.SqrtOp: ew.SqrtOp,
         sdg.RsqrtOp: ew.RsqrtOp,
         sdg.TanhOp: ew.TanhOp,

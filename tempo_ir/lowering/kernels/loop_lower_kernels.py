@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, i32
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
@@ -40,8 +40,8 @@ from tempo_ir.dialects.loop import (
     LaunchOp,
     ProgramOp,
 )
+from tempo_ir.dialects.loop.checks import status_type
 from tempo_ir.dialects.loop.ending import verify_ending
-from tempo_ir.dialects.types import tensor
 from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
@@ -53,9 +53,11 @@ from tempo_ir.lowering.kernels.translation import (
     kernel_name,
     leaf_buffers,
     leaf_key,
+    may_fail,
     translate,
 )
 from tempo_ir.lowering.kernels.translator import Unsupported
+from tempo_ir.names import fresh_name
 from tempo_ir.passes.utilities import refuse
 
 
@@ -125,7 +127,8 @@ class _Lowering:
 
     def _translated(self, leaf: BodyOperation) -> Translation | None:
         try:
-            translation = translate(leaf, self._name(leaf), self.program.space, self.layouts, TARGETS[self.target])
+            name = fresh_name(kernel_name(leaf), self.names)
+            translation = translate(leaf, name, self.program.space, self.layouts, TARGETS[self.target])
         except Unsupported as unsupported:
             if self.target == "cpu" or library_op(leaf) is not None:
                 return None
@@ -134,18 +137,11 @@ class _Lowering:
         self.names.add(known.kernel.sym_name.data)
         return replace(translation, kernel=known.kernel)
 
-    def _name(self, leaf: BodyOperation) -> str:
-        base = name = kernel_name(leaf)
-        number = 1
-        while name in self.names:
-            number += 1
-            name = f"{base}_{number}"
-        return name
-
     def _status(self) -> SSAValue:
-        """The memory in which kernels leave the number of a run-time error."""
+        """The memory in which kernels leave a run-time error: enough for the leaf that has most ops that may fail."""
         if self.status is None:
-            alloc = AllocOp(BufferType.of((), tensor(i32)))
+            leaves = [op for op in self.program.walk() if isinstance(op, BodyOperation)]
+            alloc = AllocOp(status_type(max(sum(map(may_fail, leaf.walk())) for leaf in leaves)))
             self.status = alloc.buffer
             self.status.name_hint = "status"
             block = self.program.body.block

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects import sdg
+from tempo_ir.dialects.loop.checks import VALUE
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.types import Extent, Shape
 from tempo_ir.index import Const, Expr, Facts, Slice, Sym, as_expr, free_symbols, maximum, minimum, simplify, substitute
@@ -262,7 +263,7 @@ def checked_ids(translator: Translator, op: Operation, value: SSAValue, at: Coor
     negative = combine(translator.builder, ew.LtOp, ids, 0)
     beyond = combine(translator.builder, ew.GeOp, ids, limit)
     outside = combine(translator.builder, ew.OrOp, negative, beyond)
-    translator.check(outside, f"an id is outside of the {rows} rows, 0 to {as_expr(rows) - 1}", op)
+    translator.check(outside, f"id {VALUE} is outside of the {rows} rows, 0 to {as_expr(rows) - 1}", op, ids)
     return ids
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
@@ -25,6 +25,7 @@ from tempo_ir.lowering.kernels.nests import GridAxis, Sink, write_all
 from tempo_ir.lowering.kernels.scans import write_scan, write_scatter_add
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder
 from tempo_ir.lowering.kernels.translator import AxisKey, Decisions, Refine, Source, Translator
+from tempo_ir.names import fresh_name
 
 STATUS = "status"
 
@@ -34,8 +35,7 @@ class Translation:
     """A kernel; the expressions that a launch evaluates for its scalars and for the axes of its grid that are open.
 
     `buffers` numbers the buffers of the leaf in the order of the kernel's pointers. `failures` are the messages of
-    its run-time errors: where there are any, the last pointer is an i32 that the kernel sets to the number of a
-    message, from 1.
+    its run-time errors: where there are any, the last pointer is to the cells that a loop.check looks at.
     """
 
     kernel: KernelOp
@@ -140,7 +140,7 @@ class _Attempt:
         pointers = {names[buffer]: PointerType(_element(buffer)) for buffer in buffers}
         checked = any(map(may_fail, _all_ops(leaf)))
         if checked:
-            pointers[STATUS] = PointerType(i32)
+            pointers[STATUS] = PointerType(i64)
         self.builder = ScopedBuilder(name, pointers, [])
         self.names = names
         sources: dict[SSAValue, Source] = {
@@ -217,10 +217,7 @@ def pointer_names(buffers: Sequence[SSAValue]) -> dict[SSAValue, str]:
     """A name for each buffer: its own, made unique."""
     names: dict[SSAValue, str] = {}
     for number, buffer in enumerate(buffers):
-        name = buffer.name_hint or f"b{number}"
-        while name in names.values() or name == STATUS:
-            name += "_"
-        names[buffer] = name
+        names[buffer] = fresh_name(buffer.name_hint or f"b{number}", {STATUS, *names.values()})
     return names
 
 

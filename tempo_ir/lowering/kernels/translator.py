@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from types import MappingProxyType
 
-from xdsl.dialects.builtin import NameLoc, StringAttr, i32
+from xdsl.dialects.builtin import NameLoc, StringAttr, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tempo_ir.dialects.loop import FoldOp
@@ -375,18 +375,35 @@ class Translator:
 
     # -- run-time errors
 
-    def check(self, wrong: Tile, message: str, op: Operation) -> None:
-        """Report where a flag is set in an element that is not padding: the kernel leaves the number of the message."""
+    def check(self, wrong: Tile, message: str, op: Operation, values: Tile | None = None) -> None:
+        """Report where a flag is set in an element that is not padding.
+
+        The kernel leaves the number of the message, and the greatest of the i64 `values` that are wrong.
+        """
         assert self.status is not None
         for lane in wrong.lanes:
             wrong = self.masked(wrong, lane, 0)
         flag = wrong.value
         for _ in wrong.lanes:
             flag = self.builder.reduce("or", flag, 0)
-        self.failures.append(f"{message}, in {op_text(op)}")
+        told = f"{message}, in {op_text(op)}"
+        if told not in self.failures:
+            self.failures.append(told)
+        number = self.failures.index(told) + 1
         with self.builder.when(flag):
-            status = self.builder.view(self.status, [1], [1])
-            self.builder.store(self.builder.const(len(self.failures), i32), status, 0)
+            status = self.builder.view(self.status, [number + 1], [1])
+            self.builder.store(self.builder.const(number, i64), status, 0)
+            if values is not None:
+                self.builder.store(self._greatest(wrong, values), status, number)
+
+    def _greatest(self, chosen: Tile, values: Tile) -> Value:
+        """The greatest of the i64 values that are chosen."""
+        least = Tile(self.builder.const(-(2**63), i64))
+        greatest = combine(self.builder, ew.SelectOp, chosen, values, least)
+        value = greatest.value
+        for _ in greatest.lanes:
+            value = self.builder.reduce("max", value, 0)
+        return value
 
     # -- iteration
 

@@ -317,8 +317,8 @@ class _HostText:
     def check(self, op: loop.CheckOp) -> None:
         """Where the kernel has left a number, Python makes the error of it."""
         name = self.fresh()
-        status = self.value(f"load i32, ptr {self.pointers[op.status]}")
-        wrong = self.value(f"icmp ne i32 {status}, 0")
+        status = self.value(f"load i64, ptr {self.pointers[op.status]}")
+        wrong = self.value(f"icmp ne i64 {status}, 0")
         self.branch(wrong, f"{name}.wrong", f"{name}.right")
         self._site(op, f"{name}.right")
 

@@ -55,6 +55,7 @@ WEIGHTS: Mapping[type[Operation], int] = MappingProxyType(
     {
         ew.ExpOp: 8,
         ew.LogOp: 12,
+        ew.Log1pOp: 16,
         ew.TanhOp: 12,
         ew.SigmoidOp: 10,
         ew.ErfOp: 20,
@@ -79,6 +80,7 @@ WEIGHTS: Mapping[type[Operation], int] = MappingProxyType(
 HEAVY = (
     ew.ExpOp,
     ew.LogOp,
+    ew.Log1pOp,
     ew.TanhOp,
     ew.SigmoidOp,
     ew.ErfOp,

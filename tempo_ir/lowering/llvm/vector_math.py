@@ -171,6 +171,15 @@ def log(x: Register) -> Register:
     return text.select(text.compare("oge", x, 0.0), result, float("nan"))
 
 
+def log1p(x: Register) -> Register:
+    """log(1 + x): what rounding 1 + x loses is added by the slope 1 / (1 + x) (W. Kahan; FreeBSD's s_log1p.c)."""
+    text = x.text
+    whole = x + 1.0
+    lost = (x - (whole - 1.0)) / whole
+    # it is no number where 1 + x is 0 or infinite: nothing is lost there
+    return log(whole) + text.select(text.compare("ord", lost, lost), lost, 0.0)
+
+
 def erf(x: Register) -> Register:
     """The error function."""
     text = x.text
@@ -254,6 +263,7 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
         "exp": exp,
         "log": log,
+        "log1p": log1p,
         "tanh": tanh,
         "sigmoid": sigmoid,
         "erf": erf,

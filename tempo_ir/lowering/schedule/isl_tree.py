@@ -59,6 +59,7 @@ from tempo_ir.lowering.schedule.conditions import solved
 from tempo_ir.lowering.schedule.graph import Graph
 from tempo_ir.lowering.schedule.nest import Call, For, If, Nest, NestNode
 from tempo_ir.lowering.schedule.order import Leaf, Loop, Node, Wave, statements
+from tempo_ir.names import fresh_name
 
 
 def loop_nest(graph: Graph, order: Sequence[Node]) -> Nest:
@@ -233,7 +234,7 @@ class _AstReader:
         if _operation(condition) == "le":
             end = end + 1
         named = scope.loop if isinstance(scope.loop, Loop) else None
-        iterator = self._fresh("wave" if named is None else named.dim, scope.iterators)
+        iterator = fresh_name("wave" if named is None else named.dim, {*scope.iterators, *self.space.params})
         down = named is not None and named.direction == -1
         lower, upper = (1 - end, 1 - first) if down else (first, end)
         base = Const(0) if self._is_natural(lower) else lower
@@ -252,14 +253,6 @@ class _AstReader:
         if at_least_zero(lower, PROGRAM_FACTS):
             return True
         return free_symbols(lower) <= set(self.space.params) and prove(compare(">=", lower, 0), self.space)
-
-    def _fresh(self, name: str, iterators: Sequence[str]) -> str:
-        """The name, or the first of `name_1`, `name_2`, ... that no loop outside and no bound has."""
-        candidate, number = name, 0
-        while candidate in iterators or candidate in self.space.params:
-            number += 1
-            candidate = f"{name}_{number}"
-        return candidate
 
     def _cond(self, expression: AstExpr, scope: _Scope) -> Cond:
         if expression.get_type() == ast_expr_type.int:

@@ -48,6 +48,7 @@ from tempo_ir.index.isl import (
     Map,
     Set,
     access_map,
+    coalesced,
     counterexample,
     domain_set,
     params_set,
@@ -309,7 +310,7 @@ class _Checker:
             points = runs.range()
             if not seen.is_disjoint(points):
                 return seen.intersect(points)
-            seen = seen.union(points).coalesce()
+            seen = coalesced(seen.union(points))
         wrong = wanted.subtract(seen).union(seen.subtract(wanted))
         return None if wrong.is_empty() else wrong
 
@@ -330,10 +331,11 @@ class _Checker:
         """Points of the consumer that read what has not run; None if there are none."""
         reads = self.reads(dependence.steps)
         times = [
-            self.timeline.runs(*each.pattern).reverse().apply_range(self.timeline.time(each.frame, common))
+            coalesced(self.timeline.runs(*each.pattern).reverse().apply_range(self.timeline.time(each.frame, common)))
             for each in (consumer, producer)
         ]
-        pairs = reads.apply_domain(times[0]).apply_range(times[1])
+        # isl takes as much work as there are pairs of pieces
+        pairs = coalesced(coalesced(reads.apply_domain(times[0])).apply_range(times[1]))
         space = pairs.get_space().domain()
         order = Map.lex_lt(space) if first else Map.lex_le(space)
         late = pairs.intersect(order).intersect_params(params_set(self.space))
@@ -349,7 +351,7 @@ class _Checker:
                 inside = Domain(step.consumer.dims, step.consumer.ranges, conj(step.consumer.where, step.guard))
                 read = access_map(self.space, inside, step.index, step.producer)
                 whole = whole.apply_range(read.intersect_range(domain_set(self.space, step.producer)))
-            self.maps[steps] = whole
+            self.maps[steps] = coalesced(whole)
         return self.maps[steps]
 
     def _refuse(self, points: Set | None, dims: Sequence[str], message: str, op: SdgOp) -> None:

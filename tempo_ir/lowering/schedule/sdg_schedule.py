@@ -55,5 +55,4 @@ class SdgSchedulePass(ModulePass):
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
             scheduled = schedule_program(program, options)
             Rewriter.insert_op(scheduled, InsertPoint.before(program))
-            program.detach()
-            program.erase()
+            program.detach()  # not erased: scheduling leaves it as it is, and whoever holds it may still read it

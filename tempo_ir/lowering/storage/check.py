@@ -40,7 +40,19 @@ from tempo_ir.index.expr import (
     negate,
     substitute,
 )
-from tempo_ir.index.isl import DIM, Map, Set, Writer, counterexample, encode, params_set, read_map, read_set, tuple_text
+from tempo_ir.index.isl import (
+    DIM,
+    Map,
+    Set,
+    Writer,
+    coalesced,
+    counterexample,
+    encode,
+    params_set,
+    read_map,
+    read_set,
+    tuple_text,
+)
 from tempo_ir.lowering.proofs import IllegalError
 from tempo_ir.lowering.storage.instances import Instance, instances, reads_in_place
 
@@ -362,10 +374,8 @@ class _Checker:
         return None
 
     def _read_fault(self, content: Content, times: _Times, written: Map, read: Map) -> str | None:
-        kept_only = read.domain().intersect(written.domain())
-        read = read.intersect_domain(kept_only)
-        late = written.lex_ge_map(read).intersect(_identity(written))
-        if not late.is_empty():
+        read = coalesced(read.intersect_domain(written.domain()))
+        if (late := _not_before(written, read)) is not None:
             return f"a row is read before it is written{_example(late)}"
         if (clash := self._overwritten(times, written, read)) is not None:
             return f"a row is overwritten while it is still read{_example(clash)}"
@@ -380,7 +390,11 @@ class _Checker:
         """Pairs of a cell and another one that is written where it lies, after it and before it is read."""
         if times.content.keeps_all:
             return None
-        clash = times.same_place().intersect(written.lex_le_map(written)).intersect(read.lex_gt_map(written))
+        places = times.same_place()
+        later, before = (
+            coalesced(places.intersect(m)) for m in (written.lex_le_map(written), read.lex_gt_map(written))
+        )
+        clash = later.intersect(before)
         return None if clash.is_empty() else clash
 
     def _free_fault(self, content: Content, times: _Times, written: Map, reads: Sequence[Map]) -> str | None:
@@ -388,11 +402,11 @@ class _Checker:
             freed = times.of(touch)
             if not freed.domain().is_subset(written.domain()):
                 return f"a row is freed that is never written{_example(freed)}"
-            if not written.lex_ge_map(freed).intersect(_identity(written)).is_empty():
+            if _not_before(written, freed) is not None:
                 return f"a row is freed before it is written{_example(freed)}"
             if (clash := self._overwritten(times, written, freed)) is not None:
                 return f"a row is freed that is overwritten before{_example(clash)}"
-            if any(not read.lex_ge_map(freed).intersect(_identity(written)).is_empty() for read in reads):
+            if any(_not_before(read, freed) is not None for read in reads):
                 return f"a row is read after it is freed{_example(freed)}"
             others = [times.of(other).domain() for other in content.frees[:number]]
             if not freed.is_single_valued() or any(not freed.domain().is_disjoint(other) for other in others):
@@ -468,7 +482,7 @@ class _Times:
         if instance.iterators:
             held = f"exists ({', '.join(map(encode, instance.iterators))} : {held})"
         relation = read_map(writer.declared(f"{tuple_text('', self.cells)} -> {tuple_text('', outputs)} : {held}"))
-        return relation.intersect_params(self.admitted)
+        return coalesced(relation.intersect_params(self.admitted))
 
     def _inside(self, writer: Writer, cells: Index) -> Iterator[str]:
         for entry, cell in zip(cells, self.cells, strict=True):
@@ -492,7 +506,7 @@ class _Times:
         whole = self.of(touches[0])
         for touch in touches[1:]:
             whole = whole.union(self.of(touch))
-        return whole
+        return coalesced(whole)
 
     def same_place(self) -> Map:
         """Pairs of different cells that lie in one place."""
@@ -521,8 +535,16 @@ def _is_single(writes: Sequence[Touch], times: _Times) -> bool:
     return all(domain.is_disjoint(other) for number, domain in enumerate(domains) for other in domains[:number])
 
 
-def _identity(relation: Map) -> Map:
-    return relation.domain().identity()
+def _not_before(first: Map, second: Map) -> Map | None:
+    """
+    The cells that the first touches when the second has touched them or does; None if there are none.
+
+    Times of one cell are few pairs, all pairs of cells that the orders of times allow are many.
+    """
+    together = first.reverse().apply_range(second)
+    if together.intersect(Map.lex_ge(together.range().get_space())).is_empty():
+        return None
+    return first.lex_ge_map(second).intersect(first.domain().identity())
 
 
 def _loops_round(buffer: SSAValue) -> list[ForOp]:

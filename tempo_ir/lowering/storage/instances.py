@@ -7,7 +7,7 @@ Read from the program alone; nothing here is shared with the planner.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -38,7 +38,7 @@ class Instance:
     writes: tuple[tuple[SSAValue, Index], ...] = ()
     arguments: tuple[SSAValue, ...] = ()
     results: tuple[SSAValue, ...] = ()
-    body: tuple[object, ...] = ()
+    body: tuple[object, ...] = field(default=(), hash=False)
 
     @property
     def iterators(self) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ def _formula(op: BodyOperation) -> tuple[object, ...]:
     inner = [inner for inner in op.body.block.ops if not isinstance(inner, YieldOp)]
     if len(inner) > 1:
         return (op,)
-    return tuple((one.name, frozenset(one.properties.items()), one.result_types) for one in inner)
+    return tuple((one.name, dict(one.properties), one.result_types) for one in inner)
 
 
 REDUCTIONS = frozenset(f"sdg.{name}" for name in "sum prod max min mean".split())

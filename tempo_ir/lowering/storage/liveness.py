@@ -26,6 +26,7 @@ from tempo_ir.index.isl import (
     Map,
     Set,
     Writer,
+    coalesced,
     encode,
     entry_text,
     params_set,
@@ -33,11 +34,13 @@ from tempo_ir.index.isl import (
     read_set,
     tuple_text,
 )
-from tempo_ir.index.limits import limited
+from tempo_ir.index.limits import TooLarge, limited
 from tempo_ir.lowering.storage.uses import Frame, Use, iterations
 
 Answer = TypeVar("Answer")
 
+MOST_OPERATIONS = 4_000_000
+"""Elementary operations of isl in one question, about a second; that is eight times what the examples need."""
 OPERAND, RESULT, HELD = 0, 1, 2
 """When within an operation a row is accessed: read before the results are written, written, read until after them."""
 
@@ -159,10 +162,9 @@ class Liveness:
     def _windows(self, question: Question, order: Sequence[int]) -> tuple[int | None, ...]:
         if _lives_in_one_iteration(question):
             return (1,) * question.rank
-        writes, reads = self._times(question)
-        written_while_live = reads.lex_gt_map(writes).intersect(writes.lex_le_map(writes))
-        distances = written_while_live.intersect_params(params_set(self.space)).deltas()
-        distances = distances.union(distances.neg()).project_out(DIM.param, 0, distances.dim(DIM.param))
+        distances = self._asked(("distances", question.key), lambda: self._distances(question))
+        if distances is None:
+            return (None,) * question.rank
         found: list[int | None] = [1] * question.rank
         for position in order:
             if distances.is_empty():
@@ -172,12 +174,31 @@ class Liveness:
             distances = distances.fix_val(DIM.set, position, 0)
         return tuple(found)
 
+    def _distances(self, question: Question) -> Set | None:
+        """
+        The distances of rows of which one is written while the other lives, for all bounds together.
+
+        None where that is too much to ask, so that every row is kept.
+        """
+        try:
+            with limited(MOST_OPERATIONS):
+                writes, reads = self._times(question)
+                read_after, written_before = coalesced(reads.lex_gt_map(writes)), coalesced(writes.lex_le_map(writes))
+                distances = read_after.intersect(written_before).intersect_params(params_set(self.space)).deltas()
+                return coalesced(distances.union(distances.neg()).project_out(DIM.param, 0, distances.dim(DIM.param)))
+        except TooLarge:
+            return None
+
     def _private_loops(self, question: Question) -> int:
         common = question.common_loops
         if _lives_in_one_iteration(question):
             return len(common)
-        writes, reads = self._times(question)
-        passed = writes.reverse().apply_range(reads).intersect_params(params_set(self.space)).deltas()
+        try:
+            with limited(MOST_OPERATIONS):
+                writes, reads = self._times(question)
+                passed = writes.reverse().apply_range(reads).intersect_params(params_set(self.space)).deltas()
+        except TooLarge:
+            return 0
         if passed.is_empty():
             return len(common)
         for number in range(len(common)):
@@ -318,10 +339,11 @@ def _named(relation: Map, iterators: Sequence[str]) -> Map:
 
 
 def _union(maps: Sequence[Map]) -> Map:
+    """All of them as one, in few pieces: the work of isl grows with pairs of those."""
     whole = maps[0]
     for relation in maps[1:]:
         whole = whole.union(relation)
-    return whole
+    return coalesced(whole)
 
 
 def _shifted_names(cells: Index) -> set[str]:

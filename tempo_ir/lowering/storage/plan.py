@@ -177,7 +177,9 @@ class Planner:
             self.liveness.lies_within(use, position, extents[position])
             for use in uses
             for position, window in enumerate(shape.windows)
-            if use.use.writes and window != 1 and not free_symbols(use.cells[position]) & set(use.frame.iterators)
+            if use.use.writes
+            and (window != 1 or _is_sliced(uses, position))
+            and not free_symbols(use.cells[position]) & set(use.frame.iterators)
         )
 
     # -- shapes
@@ -243,7 +245,7 @@ class Planner:
         starts: list[Start] = []
         for start in possible_starts(uses, self.numbers):
             moved = (start.use, *(use for use in uses if use.use.op not in start.replaced))
-            if self._has_room(group, start.use, shape) and self._may_start(group, moved, shape):
+            if self._has_room(group, start.use, shape, uses) and self._may_start(group, moved, shape):
                 uses = moved
                 starts.append(start)
             else:
@@ -258,11 +260,11 @@ class Planner:
             return False
         return once and self._shape(group, uses) == shape
 
-    def _has_room(self, group: Group, use: CellUse, shape: _Shape) -> bool:
-        """Whether the rows of a use are there even if the loops do not run."""
+    def _has_room(self, group: Group, use: CellUse, shape: _Shape, uses: Sequence[CellUse]) -> bool:
+        """Whether the rows of a use are there even if the loops do not run; a ring too has none before the first."""
         extents = group.extents(self.space)
-        full = [position for position, window in enumerate(shape.windows) if window is None]
-        return all(self.liveness.lies_within(use, position, extents[position]) for position in full)
+        stored = [n for n, window in enumerate(shape.windows) if window != 1 or _is_sliced(uses, n)]
+        return all(self.liveness.lies_within(use, position, extents[position]) for position in stored)
 
     def _dim(
         self, group: Group, position: int, window: int | None, extent: Expr, uses: Sequence[CellUse]

@@ -41,6 +41,8 @@ class Rewriter:
     replaced: dict[Operation, tuple[Operation, tuple[int, ...]]] = field(
         default_factory=dict[Operation, tuple[Operation, tuple[int, ...]]]
     )
+    _bodies: dict[Block, Operation | None] = field(default_factory=dict[Block, Operation | None])
+    """The first operation of a block that makes no buffer."""
 
     def rewrite(self, plan: Sequence[Planned]) -> dict[SSAValue, SSAValue]:
         """Give every memory of a plan its buffer; returns the buffer in which each buffer lies now."""
@@ -79,13 +81,17 @@ class Rewriter:
         owner = (named[0] if named else first).owner
         assert isinstance(owner, Operation)
         alloc.location = owner.location
-        block = self._block(planned)
-        before = next((op for op in block.ops if not isinstance(op, AllocOp) and not _makes_buffer(op)), None)
-        if before is None:
+        self._insert(alloc, self._block(planned))
+        return alloc.buffer
+
+    def _insert(self, alloc: AllocOp, block: Block) -> None:
+        """Put an allocation behind what else makes buffers at the start of a block."""
+        if block not in self._bodies:
+            self._bodies[block] = next((op for op in block.ops if not _makes_buffer(op)), None)
+        if (before := self._bodies[block]) is None:
             block.add_op(alloc)
         else:
             block.insert_op_before(alloc, before)
-        return alloc.buffer
 
     @staticmethod
     def _carry(planned: Planned, alloc: AllocOp) -> None:

@@ -15,7 +15,7 @@ of the caller, and where nothing that lies in its place is still read; whoever p
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -97,7 +97,8 @@ def _start(writers: Sequence[CellUse], cells: Index, numbers: Numbers) -> Start 
         return None
     first = min(writers, key=lambda use: use.use.order)
     assert isinstance(first.use.op, BodyOperation)
-    block = outer[-1].body.block if outer else _program(first.use.op).body.block
+    body = outer[-1].body.block if outer else _program(first.use.op).body.block
+    block = _inside_guards([*use.frame.loops[depth:], use.use.op][0] for use in writers) or body
     anchor = _ancestor(first.use.op, block)
     op = first.use.op.clone()
     op.point_attr = PointAttr(())  # those that it replaces had several; no body here asks for it
@@ -105,6 +106,23 @@ def _start(writers: Sequence[CellUse], cells: Index, numbers: Numbers) -> Start 
     use = Use(op, True, 0, first.use.buffer, first.use.index, frame_of(block), order)
     replaced = tuple(use.use.op for use in writers if isinstance(use.use.op, BodyOperation))
     return Start(op, replaced, anchor, CellUse(use, cells, first.moment))
+
+
+def _inside_guards(operations: Iterable[Operation]) -> Block | None:
+    """The innermost block that operations have in common, where that is part of a guard."""
+    chains = [_guarded_blocks(op) for op in operations]
+    common = [block for block in chains[0] if all(block in chain for chain in chains[1:])]
+    return common[0] if common else None
+
+
+def _guarded_blocks(op: Operation) -> list[Block]:
+    """The parts of guards round an operation up to the next loop, innermost first."""
+    found: list[Block] = []
+    inside = op.parent
+    while inside is not None and isinstance(guard := inside.parent_op(), IfOp):
+        found.append(inside)
+        inside = guard.parent
+    return found
 
 
 def _program(op: Operation) -> ProgramOp:

@@ -148,6 +148,7 @@ FORMS: Mapping[type[Operation], Choice] = MappingProxyType(
         ew.SignOp: _by_kind(library("float_sign"), library("sign")),
         ew.ExpOp: _always(Call("tl.exp")),
         ew.LogOp: _always(Call("tl.log")),
+        ew.Log1pOp: _always(library("log1p")),
         ew.SqrtOp: _always(Call("tl.sqrt")),
         ew.RsqrtOp: _always(Call("tl.rsqrt")),
         ew.TanhOp: _always(library("tanh")),

@@ -109,6 +109,16 @@ def tanh(x):
 
 
 @triton.jit
+def log1p(x):
+    # the series of 2 atanh(x / (x + 2)) near 0, where 1 + x would round x away
+    ratio = x / (x + 2.0)
+    square = ratio * ratio
+    series = 1 / 13 + square * (1 / 15 + square * (1 / 17 + square * (1 / 19)))
+    series = 1 / 3 + square * (1 / 5 + square * (1 / 7 + square * (1 / 9 + square * (1 / 11 + square * series))))
+    return tl.where(tl.abs(x) < 0.25, 2.0 * (ratio + ratio * square * series), tl.log(1.0 + x))
+
+
+@triton.jit
 def power(a, b):
     # in f64, for the digits that b * log2(a) has before the point
     magnitude = tl.exp2(tl.cast(b, tl.float64) * tl.log2(tl.cast(tl.abs(a), tl.float64))).to(a.dtype)

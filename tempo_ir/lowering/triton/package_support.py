@@ -16,10 +16,10 @@ class ProgramError(RuntimeError):
 
 
 def check(status, messages, point):
-    """Raise what a kernel has left the number of."""
-    number = int(status)
+    """Raise the error whose number, with the value that it is about, a kernel has left."""
+    number = int(status[0])
     if number:
-        raise ProgramError(messages[number - 1], point)
+        raise ProgramError(messages[number - 1].replace("{value}", str(int(status[number]))), point)
 
 
 class Rows:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 
 from xdsl.ir import SSAValue
 
+from tempo_ir.names import fresh_name
+
 INDENT = "    "
 RESERVED = frozenset({"tl", "triton", *keyword.kwlist, *dir(builtins)})
 
@@ -29,11 +31,7 @@ class Names:
 
     def unique(self, hint: str) -> str:
         """A name that nothing else has."""
-        base = name = identifier(hint)
-        number = 1
-        while name in self._taken:
-            number += 1
-            name = f"{base}_{number}"
+        name = fresh_name(identifier(hint), self._taken)
         self._taken.add(name)
         return name
 

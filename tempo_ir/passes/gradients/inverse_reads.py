@@ -118,12 +118,16 @@ def _among_all(
     reader: Operation, build: GraphBuilder, space: Space, read: Access, gradient: Access, reason: IndexExpressionError
 ) -> list[Contribution]:
     """The readers of a point among all points of their dims, the gradient being zero where there is no read."""
+    from tempo_ir.index import isl
+
     dims, producer = build.domain.dims, domain_of(read.value)
     settled = _settled(reader, Readers(build, space, read, gradient, frozenset(dims), grown=True))
     everywhere = build.at(Domain(dims))
     gradient = settled.gradient
     if domain_of(gradient.value) != everywhere.domain:
-        gradient = guarded(everywhere, build.domain.condition(space), gradient)
+        inside = build.domain.condition(space)
+        always = isl.prove(inside, space, everywhere.domain)
+        gradient = guarded(everywhere, TRUE if always else inside, gradient)
     readers = replace(settled, build=everywhere, gradient=gradient)
     try:
         return _by_pieces(reader, readers, inverse_pieces(space, everywhere.domain, read.index, producer))

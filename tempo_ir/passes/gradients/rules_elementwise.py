@@ -23,6 +23,7 @@ from tempo_ir.dialects.sdg import (
     FloordivOp,
     FloorOp,
     GeOp,
+    Log1pOp,
     LogOp,
     LtOp,
     MaximumOp,
@@ -76,6 +77,7 @@ UNARY: Mapping[type[AccessOp], UnaryRule] = MappingProxyType(
         NegOp: lambda build, g, x, y: build.neg(g),
         ExpOp: lambda build, g, x, y: build.mul(g, y),
         LogOp: lambda build, g, x, y: build.div(g, x),
+        Log1pOp: lambda build, g, x, y: build.div(g, build.add(x, build.number_like(1.0, x))),
         SqrtOp: _sqrt,
         RsqrtOp: _rsqrt,
         TanhOp: _tanh,
@@ -88,7 +90,7 @@ UNARY: Mapping[type[AccessOp], UnaryRule] = MappingProxyType(
 )
 
 
-STEEP = (ExpOp, LogOp, SqrtOp, RsqrtOp)
+STEEP = (ExpOp, LogOp, Log1pOp, SqrtOp, RsqrtOp)
 """Ops whose slope has no bound."""
 
 

@@ -12,6 +12,7 @@ from tempo_ir.dialects.sdg import (
     DivOp,
     ErfOp,
     ExpOp,
+    Log1pOp,
     LogOp,
     PowOp,
     RsqrtOp,
@@ -40,7 +41,7 @@ def unbounded(values: Iterable[SSAValue]) -> frozenset[SSAValue]:
 
 def _is_origin(op: Operation) -> bool:
     match op:
-        case ExpOp() | LogOp() | RsqrtOp():
+        case ExpOp() | LogOp() | Log1pOp() | RsqrtOp():
             return True
         case DivOp():
             return not number_of(op.accesses[1])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from tempo_ir.dialects.sdg import Access, MergeOp
 from tempo_ir.dialects.types import Shape, element, shape_of
-from tempo_ir.index import Cond, negate
+from tempo_ir.index import TRUE, Cond, negate
 from tempo_ir.passes.building import GraphBuilder, symbols_of
 
 
 def guarded(build: GraphBuilder, where: Cond, access: Access) -> Access:
-    """`access` where the condition holds, zeros elsewhere in the domain of `build`."""
-    zeros = zeros_like(build, access)
-    return build.insert(MergeOp((where, access), (negate(where), zeros), domain=build.domain))
+    """`access` where the condition holds, zeros elsewhere, if anywhere, in the domain of `build`."""
+    cases = [(where, access)]
+    if where != TRUE:
+        cases.append((negate(where), zeros_like(build, access)))
+    return build.insert(MergeOp(*cases, domain=build.domain))
 
 
 def zeros_like(build: GraphBuilder, access: Access) -> Access:

@@ -43,7 +43,8 @@ from tempo_ir.passes.simplify.shape import takes_all
 class Along:
     """What an operand has of an axis of the result.
 
-    `axis` None: it lacks the axis. `repeated`: its axis has the extent 1, and its one row serves all of the result's.
+    `axis` None: it lacks the axis. `repeated`: its axis has the extent 1, and broadcast its one row serves all of the
+    result's.
     """
 
     axis: int | None = None
@@ -83,7 +84,7 @@ def _aligned_right(op: SdgOp, axis: int) -> Places | None:
         if own < 0:
             found.append(ABSENT)
         else:
-            found.append(Along(own, repeated=shape[own] == 1 and result[axis] != 1))
+            found.append(Along(own, repeated=shape[own] == 1))
     return found
 
 
@@ -160,18 +161,20 @@ def _along_row(build: GraphBuilder, op: SdgOp, axis: int, rows: Sequence[Access]
 
 def _sliced(op: SdgOp, axis: int) -> Places | None:
     """An axis that is taken whole."""
-    own = _taken(op, axis)
-    whole = takes_all(cast(SliceOp, op).take[own], shape_of(op.accesses[0].tensor)[own])
-    return [Along(own)] if whole else None
+    sliced = cast(SliceOp, op)
+    own = axis_taken(sliced, axis)
+    return [Along(own)] if takes_all(sliced.take[own], shape_of(op.accesses[0].tensor)[own]) else None
 
 
-def _taken(op: SdgOp, axis: int) -> int:
-    return [number for number, entry in enumerate(cast(SliceOp, op).take) if isinstance(entry, Slice)][axis]
+def axis_taken(op: SliceOp, axis: int) -> int:
+    """The axis of the operand that an axis of a slice is part of."""
+    return [number for number, entry in enumerate(op.take) if isinstance(entry, Slice)][axis]
 
 
 def _slice_row(build: GraphBuilder, op: SdgOp, axis: int, rows: Sequence[Access]) -> Access:
-    take, own = cast(SliceOp, op).take, _taken(op, axis)
-    return build.slice(rows[0], (*take[:own], *take[own + 1 :]))
+    sliced = cast(SliceOp, op)
+    own = axis_taken(sliced, axis)
+    return build.slice(rows[0], (*sliced.take[:own], *sliced.take[own + 1 :]))
 
 
 def _lettered(op: SdgOp, axis: int) -> Places | None:
@@ -184,7 +187,7 @@ def letter_places(inputs: Sequence[str], letter: str) -> Places | None:
     """The axes that a letter names in each operand; None where one has it twice."""
     if any(letters.count(letter) > 1 for letters in inputs):
         return None
-    return [Along(letters.index(letter)) if letter in letters else ABSENT for letters in inputs]
+    return [Along(letters.index(letter) if letter in letters else None) for letters in inputs]
 
 
 def _contract_row(build: GraphBuilder, op: SdgOp, axis: int, rows: Sequence[Access]) -> Access:

@@ -37,20 +37,16 @@ from tempo_ir.passes.simplify.rule import (
     current_point,
     made_by,
     read_point_through,
-    source_of,
+    through,
 )
 from tempo_ir.passes.simplify.shape import takes_all, within
 
 # ---- reductions do not mind where elements stand ----
 
 
-def reduction_of_transpose(op: ReduceOp, rewriting: Rewriting) -> bool:
+@through(TransposeOp)
+def reduction_of_transpose(op: ReduceOp, rewriting: Rewriting, inner: TransposeOp, source: Access) -> bool:
     """A reduction of a transpose -> a reduction over the axes as they were; what is left is transposed, if need be."""
-    access = op.accesses[0]
-    found = source_of(access, TransposeOp)
-    if found is None:
-        return False
-    inner, source = found
     axes = sorted(inner.permutation[axis] for axis in op.axes)
     left = [inner.permutation[axis] for axis in range(len(inner.permutation)) if axis not in op.axes]
     reduced = type(op)(source, axes, domain=op.domain)
@@ -61,26 +57,18 @@ def reduction_of_transpose(op: ReduceOp, rewriting: Rewriting) -> bool:
     return rewriting.become(op, moved, reduced)
 
 
-def reduction_of_reordered(op: ReduceOp, rewriting: Rewriting) -> bool:
+@through(ReverseOp, SortOp)
+def reduction_of_reordered(op: ReduceOp, rewriting: Rewriting, inner: ReverseOp | SortOp, source: Access) -> bool:
     """A reduction over an axis that was reversed or sorted -> of the axis as it was. Float sums round otherwise."""
-    access = op.accesses[0]
-    inner = made_by(access, ReverseOp) or made_by(access, SortOp)
-    if inner is None or inner.axis not in op.axes:
-        return False
-    source = read_point_through(access, inner.accesses[0], inner)
-    return source is not None and rewriting.become(op, type(op)(source, op.axes, domain=op.domain))
+    return inner.axis in op.axes and rewriting.become(op, type(op)(source, op.axes, domain=op.domain))
 
 
-def reduction_of_pad(op: ReduceOp, rewriting: Rewriting) -> bool:
+@through(PadOp)
+def reduction_of_pad(op: ReduceOp, rewriting: Rewriting, inner: PadOp, source: Access) -> bool:
     """A reduction over axes that were padded by what it gives over nothing -> of what was padded."""
-    access = op.accesses[0]
-    inner = made_by(access, PadOp)
-    if inner is None or inner.value != identity(type(op), element(access.type)):
-        return False
     amounts = zip(inner.low, inner.high, strict=True)
     padded = [axis for axis, ends in enumerate(amounts) if ends != (Const(0), Const(0))]
-    source = read_point_through(access, inner.accesses[0], inner)
-    if source is None or not set(padded) <= set(op.axes):
+    if inner.value != identity(type(op), element(inner.result.type)) or not set(padded) <= set(op.axes):
         return False
     return rewriting.become(op, type(op)(source, op.axes, domain=op.domain))
 
@@ -88,26 +76,20 @@ def reduction_of_pad(op: ReduceOp, rewriting: Rewriting) -> bool:
 # ---- axes of extent 1 ----
 
 
-def transpose_of_unit_axes(op: TransposeOp, rewriting: Rewriting) -> bool:
+@through(ReshapeOp)
+def transpose_of_unit_axes(op: TransposeOp, rewriting: Rewriting, inner: ReshapeOp, source: Access) -> bool:
     """A transpose of a reshape that keeps the order of all axes longer than 1 -> one reshape."""
-    access = op.accesses[0]
-    inner = made_by(access, ReshapeOp)
-    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
-    shape = shape_of(access.tensor)
+    shape = shape_of(op.accesses[0].tensor)
     longer = [axis for axis in op.permutation if shape[axis] != 1]
-    if source is None or longer != sorted(longer):
+    if longer != sorted(longer):
         return False
     return rewriting.become(op, ReshapeOp(source, shape_of(op.result.type), domain=op.domain))
 
 
-def broadcast_of_leading_axes(op: BroadcastOp, rewriting: Rewriting) -> bool:
+@through(ReshapeOp)
+def broadcast_of_leading_axes(op: BroadcastOp, rewriting: Rewriting, inner: ReshapeOp, source: Access) -> bool:
     """A broadcast of a reshape that put axes of extent 1 in front -> a broadcast of what was reshaped."""
-    access = op.accesses[0]
-    found = source_of(access, ReshapeOp)
-    if found is None:
-        return False
-    _, source = found
-    shape, own = shape_of(access.tensor), shape_of(source.tensor)
+    shape, own = shape_of(op.accesses[0].tensor), shape_of(source.tensor)
     leading = len(shape) - len(own)
     if leading <= 0 or shape != (*[1] * leading, *own):
         return False
@@ -119,14 +101,10 @@ def one_element(op: AxisOp, rewriting: Rewriting) -> bool:
     return shape_of(op.accesses[0].tensor)[op.axis] == 1 and rewriting.read(op, op.accesses[0])
 
 
-def sort_of_reordered(op: SortOp, rewriting: Rewriting) -> bool:
+@through(ReverseOp, SortOp)
+def sort_of_reordered(op: SortOp, rewriting: Rewriting, inner: ReverseOp | SortOp, source: Access) -> bool:
     """A sort along an axis that was reversed or sorted -> of the axis as it was."""
-    access = op.accesses[0]
-    inner = made_by(access, ReverseOp) or made_by(access, SortOp)
-    if inner is None or inner is op or inner.axis != op.axis:
-        return False
-    source = read_point_through(access, inner.accesses[0], inner)
-    return source is not None and rewriting.become(
+    return inner.axis == op.axis and rewriting.become(
         op, SortOp(source, op.axis, descending=op.descending, domain=op.domain)
     )
 
@@ -134,13 +112,9 @@ def sort_of_reordered(op: SortOp, rewriting: Rewriting) -> bool:
 # ---- slices ----
 
 
-def slice_of_transpose(op: SliceOp, rewriting: Rewriting) -> bool:
+@through(TransposeOp)
+def slice_of_transpose(op: SliceOp, rewriting: Rewriting, inner: TransposeOp, source: Access) -> bool:
     """A slice of a transpose that leaves the axes in order -> a slice of what was transposed."""
-    access = op.accesses[0]
-    found = source_of(access, TransposeOp)
-    if found is None:
-        return False
-    inner, source = found
     kept = [inner.permutation[axis] for axis, entry in enumerate(op.take) if isinstance(entry, Slice)]
     if kept != sorted(kept):
         return False
@@ -148,14 +122,10 @@ def slice_of_transpose(op: SliceOp, rewriting: Rewriting) -> bool:
     return rewriting.become(op, SliceOp(source, tuple(take), domain=op.domain))
 
 
-def slice_of_broadcast(op: SliceOp, rewriting: Rewriting) -> bool:
+@through(BroadcastOp)
+def slice_of_broadcast(op: SliceOp, rewriting: Rewriting, inner: BroadcastOp, source: Access) -> bool:
     """A slice of a broadcast -> a smaller broadcast of a slice, or the slice alone."""
-    access = op.accesses[0]
-    found = source_of(access, BroadcastOp)
-    if found is None:
-        return False
-    _, source = found
-    own, whole = shape_of(source.tensor), shape_of(access.tensor)
+    own, whole = shape_of(source.tensor), shape_of(op.accesses[0].tensor)
     added = len(whole) - len(own)
     take: list[Entry] = []
     for extent, stretched, entry in zip(own, whole[added:], op.take[added:], strict=True):
@@ -171,13 +141,9 @@ def slice_of_broadcast(op: SliceOp, rewriting: Rewriting) -> bool:
     return rewriting.become(op, BroadcastOp(read, result, domain=op.domain), part)
 
 
-def slice_of_reverse(op: SliceOp, rewriting: Rewriting) -> bool:
+@through(ReverseOp)
+def slice_of_reverse(op: SliceOp, rewriting: Rewriting, inner: ReverseOp, source: Access) -> bool:
     """One element of a reversed axis -> that counted from the other end: `reverse(x)[0]` -> `x[3]`."""
-    access = op.accesses[0]
-    found = source_of(access, ReverseOp)
-    if found is None:
-        return False
-    inner, source = found
     entry, extent = op.take[inner.axis], shape_of(source.tensor)[inner.axis]
     if isinstance(entry, Slice):
         return False
@@ -203,15 +169,11 @@ def slice_of_concat(op: SliceOp, rewriting: Rewriting) -> bool:
     return False
 
 
-def slice_of_pad(op: SliceOp, rewriting: Rewriting) -> bool:
+@through(PadOp)
+def slice_of_pad(op: SliceOp, rewriting: Rewriting, inner: PadOp, source: Access) -> bool:
     """A slice that takes nothing of what was put round a tensor -> a slice of the tensor."""
-    access = op.accesses[0]
-    found = source_of(access, PadOp)
-    if found is None:
-        return False
-    inner, source = found
     take = op.take
-    lows = [substitute(low, bindings(access, inner)) for low in inner.low]
+    lows = [substitute(low, bindings(op.accesses[0], inner)) for low in inner.low]
     for axis, (low, extent) in enumerate(zip(lows, shape_of(source.tensor), strict=True)):
         if not _proved(op, _inside(op.take[axis], low, low + as_expr(extent))):
             return False
@@ -292,14 +254,12 @@ def _slice_of(access: Access, axis: int) -> tuple[Access, tuple[Slice, ...]] | N
     return (source, ranges) if len(ranges) == len(take) and ranges[axis].step == 1 else None
 
 
-def pad_of_pad(op: PadOp, rewriting: Rewriting) -> bool:
+@through(PadOp)
+def pad_of_pad(op: PadOp, rewriting: Rewriting, inner: PadOp, source: Access) -> bool:
     """A pad round a pad by the same number -> one pad."""
-    access = op.accesses[0]
-    inner = made_by(access, PadOp)
-    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
-    if inner is None or inner is op or source is None or inner.value != op.value:
+    if inner.value != op.value:
         return False
-    where = bindings(access, inner)
+    where = bindings(op.accesses[0], inner)
     low = _sums(op.low, [substitute(amount, where) for amount in inner.low])
     high = _sums(op.high, [substitute(amount, where) for amount in inner.high])
     return rewriting.become(op, PadOp(source, low, high, op.value, domain=op.domain))

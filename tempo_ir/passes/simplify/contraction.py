@@ -35,6 +35,7 @@ from tempo_ir.passes.simplify.rule import (
     made_by,
     only_use,
     read_point_through,
+    through,
 )
 
 
@@ -228,17 +229,13 @@ def reduction_of_reduction(op: ReduceOp, rewriting: Rewriting) -> bool:
     return rewriting.become(op, type(op)(source, axes, domain=op.domain))
 
 
-def reduction_past_unit_axes(op: ReduceOp, rewriting: Rewriting) -> bool:
+@through(ReshapeOp)
+def reduction_past_unit_axes(op: ReduceOp, rewriting: Rewriting, inner: ReshapeOp, source: Access) -> bool:
     """A reduction of a reshape that only put in axes of extent 1 -> the reduction of what was reshaped.
 
     `(8) -> (8, 1)`, summed over axis 0, is the sum of `(8)`, reshaped.
     """
-    access = op.accesses[0]
-    inner = made_by(access, ReshapeOp)
-    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
-    if source is None:
-        return False
-    shape = shape_of(access.tensor)
+    shape = shape_of(op.accesses[0].tensor)
     kept = [axis for axis, extent in enumerate(shape) if extent != 1]
     if tuple(shape[axis] for axis in kept) != shape_of(source.tensor):
         return False
@@ -250,14 +247,10 @@ def reduction_past_unit_axes(op: ReduceOp, rewriting: Rewriting) -> bool:
     return rewriting.become(op, ReshapeOp(read, shape_of(op.result.type), domain=op.domain))
 
 
-def reduction_of_broadcast(op: ReduceOp, rewriting: Rewriting) -> bool:
+@through(BroadcastOp)
+def reduction_of_broadcast(op: ReduceOp, rewriting: Rewriting, inner: BroadcastOp, source: Access) -> bool:
     """A reduction over axes that a broadcast added -> without them; a sum is then multiplied by how many there were."""
-    access = op.accesses[0]
-    inner = made_by(access, BroadcastOp)
-    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
-    if source is None:
-        return False
-    shape = shape_of(access.tensor)
+    shape = shape_of(op.accesses[0].tensor)
     added = len(shape) - source.tensor.get_num_dims()
     repeated = [axis for axis in op.axes if axis < added]
     if len(repeated) != added or not repeated:

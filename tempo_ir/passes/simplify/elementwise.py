@@ -14,29 +14,18 @@ from tempo_ir.dialects.sdg import (
     Access,
     AccessOp,
     AddOp,
-    AndOp,
+    BinaryOp,
     BroadcastOp,
     CastOp,
     ConstantOp,
     DivOp,
-    EqOp,
-    FloordivOp,
-    GeOp,
-    GtOp,
-    LeOp,
-    LtOp,
-    MaximumOp,
-    MinimumOp,
-    ModOp,
     MulOp,
     NegOp,
-    NeOp,
     NotOp,
-    OrOp,
     PowOp,
+    Sdg,
     SelectOp,
     SubOp,
-    XorOp,
 )
 from tempo_ir.dialects.types import dtype_name, element
 from tempo_ir.passes.building import Constructor, number_of
@@ -176,27 +165,7 @@ def broadcast_operand(op: AccessOp, rewriting: Rewriting) -> bool:
     return False
 
 
-_BROADCASTING: tuple[type[AccessOp], ...] = (
-    AddOp,
-    SubOp,
-    MulOp,
-    DivOp,
-    FloordivOp,
-    ModOp,
-    PowOp,
-    AndOp,
-    OrOp,
-    XorOp,
-    MaximumOp,
-    MinimumOp,
-    SelectOp,
-    EqOp,
-    NeOp,
-    LtOp,
-    LeOp,
-    GtOp,
-    GeOp,
-)
+_BROADCASTING = (*(kind for kind in Sdg.operations if issubclass(kind, BinaryOp)), SelectOp)
 
 _TABLE: Rules = MappingProxyType(
     {

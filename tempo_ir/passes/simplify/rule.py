@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, TypeAlias, TypeVar
 
 from xdsl.pattern_rewriter import PatternRewriter
@@ -84,11 +85,25 @@ def read_point_through(access: Access, inner: Access, producer: SdgOp) -> Access
     return read_through(access, inner, producer) if point_entries(access.index) else None
 
 
-def source_of(access: Access, kind: type[Kind]) -> tuple[Kind, Access] | None:
-    """The op of a class that made what is read at a point, and what it reads there; None where there is no such op."""
-    inner = made_by(access, kind)
-    source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
-    return None if inner is None or source is None else (inner, source)
+def through(*kinds: type[Kind]) -> Callable[[Callable[[Any, Rewriting, Kind, Access], bool]], Rule]:
+    """A rule for ops whose operand another op, of one of the classes, made and which read it at a point.
+
+    What is decorated gets that op, and what the op reads through it: of `slice (transpose %x)` the transpose and `%x`.
+    """
+
+    def decorated(rewrite: Callable[[Any, Rewriting, Kind, Access], bool]) -> Rule:
+        @wraps(rewrite)
+        def rule(op: SdgOp, rewriting: Rewriting) -> bool:
+            access = op.accesses[0]
+            inner = access.value.owner
+            if not isinstance(inner, kinds) or inner is op:
+                return False
+            source = read_point_through(access, inner.accesses[0], inner)
+            return source is not None and rewrite(op, rewriting, inner, source)
+
+        return rule
+
+    return decorated
 
 
 def bindings(access: Access, producer: SdgOp) -> dict[str, Any]:

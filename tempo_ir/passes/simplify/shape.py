@@ -16,7 +16,7 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.index import Const, Entry, Expr, Index, Slice, as_expr, minimum, substitute
-from tempo_ir.passes.simplify.rule import Rewriting, Rules, bindings, made_by, read_point_through
+from tempo_ir.passes.simplify.rule import Rewriting, Rules, bindings, through
 
 
 def no_change(op: ReshapeOp | BroadcastOp, rewriting: Rewriting) -> bool:
@@ -24,22 +24,16 @@ def no_change(op: ReshapeOp | BroadcastOp, rewriting: Rewriting) -> bool:
     return rewriting.read(op, op.accesses[0])
 
 
-def reshape_of_reshape(op: ReshapeOp, rewriting: Rewriting) -> bool:
+@through(ReshapeOp)
+def reshape_of_reshape(op: ReshapeOp, rewriting: Rewriting, inner: ReshapeOp, source: Access) -> bool:
     """A reshape of a reshape -> one reshape."""
-    inner = made_by(op.accesses[0], ReshapeOp)
-    if inner is None or inner is op:
-        return False
-    source = read_point_through(op.accesses[0], inner.accesses[0], inner)
-    return source is not None and rewriting.become(op, ReshapeOp(source, shape_of(op.result.type), domain=op.domain))
+    return rewriting.become(op, ReshapeOp(source, shape_of(op.result.type), domain=op.domain))
 
 
-def broadcast_of_broadcast(op: BroadcastOp, rewriting: Rewriting) -> bool:
+@through(BroadcastOp)
+def broadcast_of_broadcast(op: BroadcastOp, rewriting: Rewriting, inner: BroadcastOp, source: Access) -> bool:
     """A broadcast of a broadcast -> one broadcast."""
-    inner = made_by(op.accesses[0], BroadcastOp)
-    if inner is None or inner is op:
-        return False
-    source = read_point_through(op.accesses[0], inner.accesses[0], inner)
-    return source is not None and rewriting.become(op, BroadcastOp(source, shape_of(op.result.type), domain=op.domain))
+    return rewriting.become(op, BroadcastOp(source, shape_of(op.result.type), domain=op.domain))
 
 
 def identity_transpose(op: TransposeOp, rewriting: Rewriting) -> bool:
@@ -47,14 +41,9 @@ def identity_transpose(op: TransposeOp, rewriting: Rewriting) -> bool:
     return op.permutation == tuple(range(len(op.permutation))) and rewriting.read(op, op.accesses[0])
 
 
-def transpose_of_transpose(op: TransposeOp, rewriting: Rewriting) -> bool:
+@through(TransposeOp)
+def transpose_of_transpose(op: TransposeOp, rewriting: Rewriting, inner: TransposeOp, source: Access) -> bool:
     """A transpose of a transpose -> one transpose."""
-    inner = made_by(op.accesses[0], TransposeOp)
-    if inner is None or inner is op:
-        return False
-    source = read_point_through(op.accesses[0], inner.accesses[0], inner)
-    if source is None:
-        return False
     permutation = [inner.permutation[axis] for axis in op.permutation]
     return rewriting.become(op, TransposeOp(source, permutation, domain=op.domain))
 
@@ -70,16 +59,10 @@ def takes_all(entry: Entry, extent: int | Expr) -> bool:
     return isinstance(entry, Slice) and entry == Slice(Const(0), as_expr(extent))
 
 
-def slice_of_slice(op: SliceOp, rewriting: Rewriting) -> bool:
+@through(SliceOp)
+def slice_of_slice(op: SliceOp, rewriting: Rewriting, inner: SliceOp, source: Access) -> bool:
     """A slice of a slice -> one slice: `x[2:8][1]` -> `x[3]`."""
-    access = op.accesses[0]
-    inner = made_by(access, SliceOp)
-    if inner is None or inner is op:
-        return False
-    source = read_point_through(access, inner.accesses[0], inner)
-    if source is None:
-        return False
-    taken = substitute(inner.take, bindings(access, inner))
+    taken = substitute(inner.take, bindings(op.accesses[0], inner))
     return rewriting.become(op, SliceOp(source, nested(taken, op.take), domain=op.domain))
 
 
@@ -133,14 +116,10 @@ def concat_of_one(op: ConcatOp, rewriting: Rewriting) -> bool:
     return len(op.operands) == 1 and rewriting.read(op, op.accesses[0])
 
 
-def reverse_of_reverse(op: ReverseOp, rewriting: Rewriting) -> bool:
+@through(ReverseOp)
+def reverse_of_reverse(op: ReverseOp, rewriting: Rewriting, inner: ReverseOp, source: Access) -> bool:
     """Reversed twice along an axis -> the operand."""
-    access = op.accesses[0]
-    inner = made_by(access, ReverseOp)
-    if inner is None or inner is op or inner.axis != op.axis:
-        return False
-    source = read_point_through(access, inner.accesses[0], inner)
-    return source is not None and rewriting.read_proved(op, source)
+    return inner.axis == op.axis and rewriting.read_proved(op, source)
 
 
 RULES: Rules = MappingProxyType(

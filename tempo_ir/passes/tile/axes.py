@@ -10,29 +10,27 @@ from tempo_ir.dialects.sdg import (
     Access,
     ArangeOp,
     ArgReduceOp,
-    BinaryOp,
     BroadcastOp,
     CastOp,
     ConcatOp,
     ConstantOp,
     ContractOp,
     IndexOp,
+    OrderOp,
     ReduceOp,
     ReshapeOp,
     ReverseOp,
     ScanOp,
     SdgOp,
-    SelectOp,
     SliceOp,
     SoftmaxOp,
-    StopGradientOp,
     TransposeOp,
-    UnaryOp,
 )
 from tempo_ir.dialects.sdg.symbols import position
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of
-from tempo_ir.index import Const, Entry, Expr, Index, Slice, as_expr, free_symbols, simplify
-from tempo_ir.passes.building import GraphBuilder, full, static_product, symbols_of
+from tempo_ir.index import Const, Entry, Expr, Slice, as_expr, free_symbols, simplify
+from tempo_ir.passes.building import GraphBuilder, full, symbols_of
+from tempo_ir.passes.recurrences.axes import Places, axis_taken, letter_places, rule_of
 
 Axes: TypeAlias = tuple[int | None, ...]
 """For each operand the axis that the axis of the result is; None where it does not vary along it."""
@@ -62,86 +60,29 @@ class Part:
         return Slice(simplify(start), simplify(stop), taken.step)
 
 
-ELEMENTWISE = (UnaryOp, BinaryOp, SelectOp, CastOp, StopGradientOp)
-_WITH_RULES = (
-    *ELEMENTWISE,
-    ArangeOp,
-    ArgReduceOp,
-    BroadcastOp,
-    ConcatOp,
-    ConstantOp,
-    ContractOp,
-    ReduceOp,
-    ReshapeOp,
-    ReverseOp,
-    ScanOp,
-    SliceOp,
-    SoftmaxOp,
-    TransposeOp,
-)
-
-
 def axes_through(op: SdgOp, axis: int) -> Axes | None:
     """Where an axis of the result comes from; None where the op is not computed part by part along it."""
-    if not isinstance(op, _WITH_RULES):
-        return None
-    shape = shape_of(op.results[0].type)
-    operands = [shape_of(access.type) for access in op.accesses]
     match op:
         case ArangeOp():
             return ()
         case ConstantOp():
             return () if op.number is not None else None
-        case BroadcastOp():
-            return _aligned(shape, operands, axis)
-        case ReshapeOp():
-            return _reshaped(shape, operands[0], axis)
-        case TransposeOp():
-            return (op.permutation[axis],)
-        case ContractOp():
-            inputs, output = op.letters
-            return lettered(inputs, output[axis])
-        case ReduceOp() | ArgReduceOp():
-            dropped = op.axes if isinstance(op, ReduceOp) else (op.axis,)
-            return ([other for other in range(len(operands[0])) if other not in dropped][axis],)
         case ConcatOp():
-            return tuple(axis for _ in operands) if axis != op.axis else None
-        case SliceOp():
-            return _sliced(op.take, operands[0], axis)
-        case SoftmaxOp() | ScanOp() | ReverseOp():
-            return (axis,) if axis != op.axis else None
+            return tuple(axis for _ in op.operands) if axis != op.axis else None
+        case OrderOp():
+            return None
         case _:
-            return _aligned(shape, operands, axis)
+            rule = rule_of(op)
+            return None if rule is None else _varying(rule.places(op, axis))
 
 
 def lettered(inputs: Sequence[str], letter: str) -> Axes | None:
     """The axes of a letter of a contraction; None where an operand has it twice."""
-    if any(letters.count(letter) > 1 for letters in inputs):
-        return None
-    return tuple(letters.index(letter) if letter in letters else None for letters in inputs)
+    return _varying(letter_places(inputs, letter))
 
 
-def _aligned(shape: Shape, operands: Sequence[Shape], axis: int) -> Axes:
-    """As numpy broadcasts, aligned right."""
-    places = [axis - (len(shape) - len(operand)) for operand in operands]
-    return tuple(
-        place if place >= 0 and operand[place] != 1 else None for place, operand in zip(places, operands, strict=True)
-    )
-
-
-def _reshaped(new: Shape, old: Shape, axis: int) -> Axes | None:
-    """An axis that a reshape leaves whole: as many elements stand before it and behind it as did."""
-    before = static_product(new[:axis])
-    for place, extent in enumerate(old):
-        if extent == new[axis] and static_product(old[:place]) == before:
-            return (place,)
-    return None
-
-
-def _sliced(take: Index, operand: Shape, axis: int) -> Axes | None:
-    """An axis of which a slice takes all."""
-    place = [number for number, entry in enumerate(take) if isinstance(entry, Slice)][axis]
-    return (place,) if take[place] == full(operand[place]) else None
+def _varying(places: Places | None) -> Axes | None:
+    return None if places is None else tuple(place.axis if place.varies else None for place in places)
 
 
 def rebuild(
@@ -158,7 +99,7 @@ def rebuild(
         case BroadcastOp():
             return build.broadcast(operands[0], _resized(op, axis, part, at))
         case ReshapeOp():
-            return build.reshape(operands[0], _resized(op, axis, part, at))
+            return build.reshape(operands[0], _as_operand(build, op, operands[0], _resized(op, axis, part, at)))
         case TransposeOp():
             return build.build(TransposeOp, *operands, permutation=op.permutation)
         case ContractOp():
@@ -170,7 +111,7 @@ def rebuild(
         case ScanOp():
             return build.build(type(op), *operands, axis=op.axis, reverse=op.reverse)
         case SliceOp():
-            (place,) = _sliced(op.take, shape_of(op.accesses[0].type), axis) or (axis,)
+            place = axis_taken(op, axis)
             own = [full(part.extent) if number == place else at(entry) for number, entry in enumerate(op.take)]
             return build.slice(operands[0], tuple(own))
         case CastOp():
@@ -196,3 +137,13 @@ def _resized(op: SdgOp, axis: int, part: Part, at: Substitute) -> Shape:
     shape = shape_of(op.results[0].type)
     extents = [extent if isinstance(extent, int) else at(extent) for extent in shape]
     return (*extents[:axis], part.extent, *extents[axis + 1 :])
+
+
+def _as_operand(build: GraphBuilder, op: ReshapeOp, operand: Access, shape: Shape) -> Shape:
+    """A shape with the extents of axes that are only passed on as the operand writes them: that products of them are
+    equal is not proved where the same extent is written in two ways."""
+    passed = [axes_through(op, axis) for axis in range(len(shape))]
+    own = build.shape(operand)
+    return tuple(
+        extent if axes is None or axes[0] is None else own[axes[0]] for extent, axes in zip(shape, passed, strict=True)
+    )

@@ -1,0 +1,26 @@
+"""Values whose hash is worked out once."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+
+
+class HashedOnce:
+    """
+    Base of a frozen dataclass, with slots or without, that is a key of many tables: its hash is kept beside the fields.
+
+    The class says `__hash__ = HashedOnce.__hash__`, for a dataclass makes its own otherwise. Copies and pickles hold
+    the fields alone: the hash of a text is another one in each process.
+    """
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            assert is_dataclass(self)
+            value = hash(tuple([getattr(self, field.name) for field in fields(self)]))
+            object.__setattr__(self, "_hash", value)
+            return value
