@@ -167,7 +167,8 @@ def _not(x: Array) -> Array:
 def _power(x: Array, y: Array) -> Array:
     """Integers wrap; a negative power of an integer is rounded towards zero, 0 to such a power is 0."""
     if x.dtype.kind not in "iu":
-        return np.power(x, y)
+        # an array of exponents: numpy takes a square root for the number 0.5, which differs at -inf
+        return np.power(x, np.broadcast_to(y, np.broadcast_shapes(x.shape, y.shape)).copy())
     whole = np.power(x, np.maximum(y, 0).astype(x.dtype))
     sign = np.where(y % 2 == 0, x.dtype.type(1), x)
     return np.where(y >= 0, whole, np.where(np.abs(x) == 1, sign, x.dtype.type(0)))

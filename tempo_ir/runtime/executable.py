@@ -37,7 +37,7 @@ from tempo_ir.runtime.compiler import (
 from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers, with_most
 from tempo_ir.runtime.native import NativeProgram
-from tempo_ir.runtime.signature import Signature
+from tempo_ir.runtime.signature import MOST_STEPS, Signature, whole_number
 from tempo_ir.runtime.statistics import Statistics, per_step
 from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
 from tempo_ir.runtime.timeline import Timeline, timeline
@@ -102,7 +102,11 @@ class Executable(ABC):
         self.signature = Signature.of(self.graph)
 
     def init(self, seed: int = 0) -> dict[str, Array]:
-        """The first value of every parameter and state, made from the seed. Raises CallError for IR, which has none."""
+        """The first value of every parameter and state, made from the seed.
+
+        Raises CallError for IR, which has none, and for what is no seed.
+        """
+        seed = seed_of(seed)
         if not self.signature.parameters:
             return {}
         initial = getattr(self.source, "init", None)
@@ -144,12 +148,15 @@ class Executable(ABC):
 
     def _start(self, start: Mapping[str, int]) -> dict[str, int]:
         names = self.signature.space.names
+        started: dict[str, int] = {}
         for name, value in start.items():
             if name not in names:
                 raise CallError(f"start: there is no dim '{name}', the program has {', '.join(names) or 'none'}")
-            if value < 0:
-                raise CallError(f"start: dim {name} cannot start at {value}")
-        return dict(start)
+            number = whole_number(value)
+            if number is None or not 0 <= number <= MOST_STEPS:
+                raise CallError(f"start: dim {name} cannot start at {value!r}: it starts at an integer of 0 to 2**48")
+            started[name] = number
+        return started
 
     def _hosts(self, hosts: Mapping[str, Callable[[], Any]]) -> dict[str, Callable[[], Any]]:
         known = {name: info.make for name, info in getattr(self.source, "hosts", {}).items()}
@@ -343,9 +350,10 @@ def memory_timeline(executable: Executable, **bounds: int) -> Timeline:
 
 def seed_of(seed: int) -> int:
     """The seed, an integer of 32 bits. Raises CallError for another."""
-    if not 0 <= seed < 1 << 32:
-        raise CallError(f"the seed is {seed}: a seed is an integer of 0 to 2**32 - 1")
-    return int(seed)
+    number = whole_number(seed)
+    if number is None or not 0 <= number < 1 << 32:
+        raise CallError(f"the seed is {seed!r}: a seed is an integer of 0 to 2**32 - 1")
+    return number
 
 
 def _kind(array: Array, in_torch: bool) -> Any:

@@ -7,7 +7,8 @@ that are swapped out, which lie in a second one, that of the host. Buffers that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,18 +25,21 @@ ALIGNMENT = 64
 
 
 def aligned_bytes(size: int) -> Array:
-    """Fresh memory of `size` bytes at an aligned address, not initialised."""
-    raw = np.empty(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size]
+    """Fresh memory of `size` bytes at an aligned address, not initialised. Raises MemoryError."""
+    return _aligned(np.empty, size)
 
 
 def aligned_zeros(shape: Sequence[int], dtype: DType) -> Array:
-    """An array of zeros at an aligned address."""
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    raw = np.zeros(size + ALIGNMENT, np.uint8)
+    """An array of zeros at an aligned address. Raises MemoryError."""
+    return _aligned(np.zeros, math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
+
+
+def _aligned(make: Callable[[int, type[np.uint8]], Array], size: int) -> Array:
+    if size > np.iinfo(np.intp).max - ALIGNMENT:
+        raise MemoryError(f"the call needs {size} bytes in one piece")
+    raw = make(size + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size].view(dtype).reshape(shape)
+    return raw[start : start + size]
 
 
 def aligned_copy(array: Array) -> Array:

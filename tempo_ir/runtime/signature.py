@@ -21,6 +21,14 @@ from tempo_ir.index import And, Cond, Expr, Space, Sym, evaluate, free_symbols
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.runtime.errors import CallError
 
+MOST_STEPS = 1 << 48
+"""The most that a bound or a start may be: numbers of elements and addresses made of them stay within 64 bits."""
+
+
+def whole_number(value: Any) -> int | None:
+    """An integer of Python's, numpy's or torch's as one of Python's; None for anything else, truth values too."""
+    return None if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__") else operator.index(value)
+
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
@@ -172,9 +180,11 @@ class Bounds:
 
     def give(self, name: str, value: Any) -> None:
         """A bound that the caller states."""
-        number = None if isinstance(value, bool) or not hasattr(value, "__index__") else operator.index(value)
+        number = whole_number(value)
         if number is None or number < 0:
             raise CallError(f"the bound {name} is an integer of 0 or more, got {value!r}")
+        if number > MOST_STEPS:
+            raise CallError(f"the bound {name} is at most 2**48, got {number}")
         self.values[name], self.origins[name] = number, "the call"
 
     def read(self, spec: ArraySpec, array: Array) -> None:

@@ -187,5 +187,5 @@ def is_user_error(error: BaseException) -> bool:
 
     The exception classes of this package are all made for users.
     """
-    known = (ArgSpecParseError, DiagnosticException, OSError, ParseError, UnicodeDecodeError)
+    known = (ArgSpecParseError, DiagnosticException, MemoryError, OSError, ParseError, UnicodeDecodeError)
     return isinstance(error, known) or type(error).__module__.partition(".")[0] == "tempo_ir"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,8 @@ from tempo_ir.dialects.sdg import InputOp, OutputOp, ParameterOp, ProgramOp
 from tempo_ir.dialects.types import element, is_bool, is_float, shape_of
 from tempo_ir.index.expr import And, Cond, Expr, Sym, evaluate, free_symbols
 from tempo_ir.reference.dtypes import numpy_dtype
-from tempo_ir.tools.diagnostics import Place, UserError, is_user_error, place_in_file, place_of_location
+from tempo_ir.runtime.signature import MOST_STEPS
+from tempo_ir.tools.diagnostics import Place, UserError, is_user_error, place_in_file, place_of_error, place_of_location
 from tempo_ir.tools.parsing import own_context, parse_module
 
 if TYPE_CHECKING:
@@ -154,6 +156,8 @@ def call_user_code(path: Path, run: Callable[[], Result]) -> Result:
         return run()
     except Exception as error:  # the user's code may raise anything
         place = None if is_user_error(error) else place_in_file(error, path)
+        if isinstance(error, SyntaxError | UnicodeDecodeError) and place_of_error(error) is None and place is None:
+            raise UserError(f"{path}: not a Python file: {error}") from error
         if place is None:
             raise
         raise UserError(f"{type(error).__name__}: {error}", place) from error
@@ -210,6 +214,8 @@ def find_bounds(program: LoadedProgram, given: Mapping[str, Any], arrays: Mappin
             raise UserError(f"--set {name}: the program has {' and '.join(known) or 'no bounds or settings'}")
         if type(value) is not int or value < 0:
             raise UserError(f"--set {name}={value}: a bound is a number of steps, 0 or more")
+        if value > MOST_STEPS:
+            raise UserError(f"--set {name}={value}: a bound is at most 2**48")
     bounds: dict[str, int] = dict(given)
     for name, op in program.inputs.items():
         dims = [program.op.space.bound(dim) for dim in op.domain.dims]
@@ -275,7 +281,10 @@ def draw_array(name: str, element_type: Attribute, shape: Sequence[int], seed: i
     """Normal numbers or small integers, a function of the seed and the name.
 
     Inputs have variance 1; matrices of weights have what keeps a product with them at the variance of its operand.
+    Raises UserError or MemoryError for more numbers than memory holds.
     """
+    if math.prod(shape) > np.iinfo(np.intp).max // np.dtype(np.float64).itemsize:
+        raise UserError(f"there is no memory for '{name}' of {'x'.join(map(str, shape))} numbers")
     generator = np.random.default_rng([seed, *name.encode()])
     dtype = numpy_dtype(element_type)
     if not is_float(element_type):

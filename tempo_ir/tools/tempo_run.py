@@ -96,6 +96,7 @@ def _run(arguments: argparse.Namespace, sources: Sources) -> int:
 
 def _prepare(arguments: argparse.Namespace, sources: Sources) -> Call:
     """Load the program and find its arguments."""
+    from tempo_ir.runtime.executable import seed_of
     from tempo_ir.tools import inputs, programs
     from tempo_ir.tools.running import Call
 
@@ -112,9 +113,10 @@ def _prepare(arguments: argparse.Namespace, sources: Sources) -> Call:
     bounds = programs.choose_bounds(program, known)
     for bound in bounds.keys() - known.keys():
         print(Diagnostic("note", f"{bound} = {bounds[bound]}, since it is not set"), file=sys.stderr)
-    arrays = programs.complete_inputs(program, given, bounds, arguments.seed)
+    seed = seed_of(arguments.seed)
+    arrays = programs.complete_inputs(program, given, bounds, seed)
     hosts = programs.load_hosts(arguments.host)
-    return Call(program, arrays, bounds, program.initial(arguments.seed), hosts, arguments.seed)
+    return Call(program, arrays, bounds, program.initial(seed), hosts, seed)
 
 
 if __name__ == "__main__":

@@ -92,6 +92,11 @@ def test_integers_wrap():
     equal(apply(sdg.PowOp, base, exponent), [32, -1, 0, 0])
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (3,)])
+def test_one_exponent_for_all_is_no_square_root(shape: tuple[int, ...]) -> None:
+    equal(apply(sdg.PowOp, array([-INF, INF, 4.0]), np.full(shape, 0.5, np.float32)), [INF, INF, 2.0])
+
+
 def test_division_floors():
     x, y = array([-7, 7, -7, 7], "i64"), array([2, 2, -2, -2], "i64")
     equal(apply(sdg.FloordivOp, x, y), [-4, 3, 3, -4])

@@ -56,7 +56,13 @@ def test_bounds_are_read_off_the_inputs(executable: tp.Executable) -> None:
         ({"state": {}}, "parameter 'w' is missing in the state"),
         ({"state": {"w": np.ones(4, np.float32), "v": 1}}, "the state has 'v', which 'recurrence' does not declare"),
         ({"seed": -1}, "the seed is -1"),
+        ({"T": 2**63}, "the bound T is at most 2**48"),
+        ({"seed": 1.5}, "the seed is 1.5"),
+        ({"seed": "1"}, "the seed is '1'"),
         ({"start": {"s": 1}}, "there is no dim 's'"),
+        ({"start": {"t": 1.5}}, "start: dim t cannot start at 1.5: it starts at an integer of 0 to 2**48"),
+        ({"start": {"t": -1}}, "start: dim t cannot start at -1"),
+        ({"start": {"t": 2**63}}, f"start: dim t cannot start at {2**63}"),
         ({"hosts": {"env": int}}, "the program has no host object 'env'"),
     ],
 )

@@ -15,6 +15,8 @@ from xdsl.dialects.builtin import ModuleOp
 import tempo_ir as tp
 from examples.reinforce import reinforce
 from examples.rnn import rnn
+from tempo_ir.dialects.sdg import ProgramOp
+from tempo_ir.passes import get_all_passes
 from tempo_ir.passes.pipeline import DEFAULT_PIPELINE
 from tempo_ir.runtime.compiler import run_passes
 from tempo_ir.tools.programs import LoadedProgram, load_text
@@ -58,6 +60,25 @@ def cases():
     tp.output("windows", x[tp.maximum(0, t - 2) : tp.minimum(t + 2, T)].sum(0) + x[0:T:2].sum(0))
 
 
+@tp.program
+def sums():
+    t, T = tp.dim("t")
+    a, w = tp.input("a", tp.f32[3], over=t), tp.input("w", tp.f32[()], over=t)
+    suffix, weighted = a[t:T].sum(0), tp.einsum("n,nd->d", tp.softmax(w[0 : t + 1]), a[0 : t + 1])
+    tp.output("suffix", suffix)
+    tp.output("weighted", weighted)
+    tp.output("g", tp.grad((suffix * weighted)[0:T].sum(), a))
+
+
+def in_tiles(program: ProgramOp) -> LoadedProgram:
+    """A program in tiles of four."""
+    module = ModuleOp([program.clone()])
+    for name, options in (("sdg-autodiff", {}), ("sdg-tile", {"tile": 4})):
+        get_all_passes()[name]()(**options).apply(Context(), module)
+    (tiled,) = (op for op in module.ops if isinstance(op, ProgramOp))
+    return LoadedProgram(tiled, module)
+
+
 def programs() -> Iterator[tuple[str, LoadedProgram, dict[str, Any]]]:
     """A program, and the inputs and bounds of a call."""
     x = np.linspace(-1, 1, 9 * 256, dtype=np.float32).reshape(9, 256)
@@ -67,6 +88,7 @@ def programs() -> Iterator[tuple[str, LoadedProgram, dict[str, Any]]]:
     yield "rnn", LoadedProgram(trained.op, trained), {"x": wave, "y": np.sin(wave)}
     yield "reinforce", LoadedProgram(acting.op, acting), {"I": 2, "T": 4}
     yield "cases", LoadedProgram(merged.op, merged), {"a": wave.reshape(40, 3)[:11]}
+    yield "tiles", in_tiles(sums().op), {"a": wave.reshape(40, 3)[:11], "w": wave.ravel()[:11]}
 
 
 def told(program: str, what: str, content: str | bytes) -> None:

@@ -25,7 +25,9 @@ def hashes(seed: str, programs: tuple[str, ...]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "programs", [("window attention", "rnn", "cases"), pytest.param(("reinforce",), marks=pytest.mark.slow)], ids=len
+    "programs",
+    [("window attention", "rnn", "cases", "tiles"), pytest.param(("reinforce",), marks=pytest.mark.slow)],
+    ids=len,
 )
 def test_text_and_bits_do_not_depend_on_the_hash_seed(programs: tuple[str, ...]) -> None:
     with ThreadPoolExecutor(2) as pool:

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from semantics_support import SIZES, same
 from text_expectations import EXPECTED, STATED
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 import tempo_ir as tp
+from tempo_ir.passes import get_all_passes
 from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.runtime.executable import Executable
 from tempo_ir.tools import tempo_opt
@@ -22,6 +24,8 @@ from tempo_ir.tools.parsing import own_context, parse_module
 PROGRAMS = Path(__file__).parent / "programs"
 CASES = 46
 TARGETS = ("reference", "cpu")
+IN_TILES = frozenset({1, 3, 4, 6, 15, 17, 22, 23, 27, 28, 29, 30, 39, 40, 41, 46})
+"""The cases with reductions that sdg-tile{tile=3} takes."""
 
 
 def read(name: str) -> ModuleOp:
@@ -40,21 +44,54 @@ def executable(name: str, target: str) -> Executable:
 
 def check(name: str, target: str, arguments: dict[str, Any], expected: dict[str, Any]) -> None:
     """The outputs of a call are these."""
-    result = executable(name, target)(**arguments)
+    gives(executable(name, target), arguments, expected, name)
+
+
+def gives(run: Executable, arguments: dict[str, Any], expected: dict[str, Any], name: str) -> None:
+    """A call gives these outputs, and states."""
+    result = run(**arguments)
     outputs = {**result, **result.state}
     for key, value in expected.items():
-        same(outputs[key], value, f"{name} on {target}: {key}")
+        same(outputs[key], value, f"{name} on {run.target}: {key}")
+
+
+def sizes_of(least: int) -> list[int]:
+    """The sizes to run a program at, by the least that it takes; those of a program that takes none are one call."""
+    return [0] if least < 0 else [size for size in SIZES if size >= least]
+
+
+def after(compiler_pass: str, module: ModuleOp, **options: Any) -> ModuleOp:
+    """A copy of a program after a pass."""
+    changed = module.clone()
+    get_all_passes()[compiler_pass]()(**options).apply(Context(), changed)
+    changed.verify()
+    return changed
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_program(name: str) -> None:
     call, least = EXPECTED[name]
     for target in TARGETS:
-        for size in [0] if least < 0 else [size for size in SIZES if size >= least]:
+        for size in sizes_of(least):
             check(name, target, *call(size))
         if name in STATED:
             size, values = STATED[name]
             check(name, target, call(size)[0], values)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_program_in_tiles(name: str) -> None:
+    """Tiles of three, at sizes that are no more, that they divide and that they do not."""
+    plain = after("sdg-autodiff", read(name))
+    module = after("sdg-tile", plain, tile=3)
+    assert (str(module) != str(plain)) is (int(name[:2]) in IN_TILES)
+    if str(module) == str(plain):
+        return
+    call, least = EXPECTED[name]
+    for target in TARGETS:
+        run = tp.compile(module, target)
+        for size in sizes_of(least):
+            gives(run, *call(size), f"{name} in tiles")
 
 
 @pytest.mark.parametrize("name", sorted(file.stem for file in PROGRAMS.glob("*.mlir") if "refused" not in file.stem))
@@ -125,8 +162,12 @@ def test_21_37_draws(target: str) -> None:
         np.testing.assert_array_equal(value := first[name], reference[name], err_msg=f"{name} {value.dtype}")
 
 
-def test_26_a_long_recurrence_is_stable() -> None:
-    check("26_discounted_returns", "cpu", *EXPECTED["26_discounted_returns"][0](2000))
+@pytest.mark.parametrize("lifted", [False, True])
+def test_26_a_long_recurrence_is_stable(lifted: bool) -> None:
+    name = "26_discounted_returns"
+    module = after("sdg-lift", read(name), all=True) if lifted else read(name)
+    assert str(module).count("sdg.cumsum") == lifted
+    gives(tp.compile(module), *EXPECTED[name][0](2000), name)
 
 
 def test_38_offsets_are_computed_in_64_bits() -> None:

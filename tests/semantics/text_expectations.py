@@ -93,7 +93,7 @@ def stencil(J: int) -> Call:
     x = a.copy()
     for i in range(1, 4):
         x[i, :-1] = x[i - 1, 1:] + 1
-    return {"a": a}, {"x": x}
+    return {"a": a}, {"x": x, "row": x.cumsum(1)}
 
 
 def two_blocks(T: int) -> Call:
@@ -172,7 +172,8 @@ def zero_times_infinity(_: int) -> Call:
 
 
 def discounted(T: int) -> Call:
-    return {"r": np.ones(T)}, {"g": 10 * (1 - 0.9 ** (T - np.arange(T)))}
+    left = T - np.arange(T)
+    return {"r": np.ones(T)}, {"g": 10 * (1 - 0.9**left), "u": left.astype(float)}
 
 
 def of_sums(T: int) -> Call:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -215,6 +216,12 @@ def test_host_objects_come_from_modules(folder, capsys):
             "error: input 'x' has T = 3, another input",
         ),
         (["scan.mlir", "--set", "T=2.5"], "error: --set T=2.5: a bound is a number of steps, 0 or more"),
+        (["scan.mlir", "--set", f"T={2**63}"], f"error: --set T={2**63}: a bound is at most 2**48"),
+        (["scan.mlir", "--set", f"T={2**40}"], "error: Unable to allocate"),
+        (
+            ["scan.mlir", "--set", "T=3", "--seed", "-1"],
+            "error: the seed is -1: a seed is an integer of 0 to 2**32 - 1",
+        ),
         (["scan.mlir", "--set", "width=2"], "error: --set width: the program has the bounds T"),
         (["scan.mlir", "--set", "T"], "error: --set T: write name=value"),
         (["scan.mlir", "--set", "T=1", "--set", "T=2"], "error: --set T=2: 'T' is set twice"),
@@ -226,11 +233,13 @@ def test_host_objects_come_from_modules(folder, capsys):
             ["count.mlir", "--set", "T=1", "--host", "counter=hosts_of_test:Failing"],
             "hosts_of_test.py:11:9: error: ValueError: the environment is gone",
         ),
+        (["binary.py"], "error: binary.py: not a Python file: source code string cannot contain null bytes"),
         (["hosts_of_test.py"], "error: hosts_of_test.py: it has no @tp.program"),
     ],
 )
 def test_mistakes_have_one_clean_message(folder, capsys, arguments, message):
     np.save("wide.npy", np.zeros((3, 5), np.float32))
+    Path("binary.py").write_bytes(b"x = 1\0\n")
     assert run(*arguments) == 1
     printed = capsys.readouterr()
     assert message in printed.err
