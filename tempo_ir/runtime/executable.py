@@ -81,6 +81,8 @@ def compile(
     if target not in TARGETS:
         raise CompileError(f"there is no target '{target}'; use one of {', '.join(TARGETS)}")
     if target == "reference":
+        if memory_budget is not None:
+            raise CompileError("target 'reference' has no memory of its own to keep to a memory_budget: use cpu")
         return Interpreted(program)
     made = TritonInterpreted if target == "triton-interpret" else Native
     budget = None if memory_budget is None else Budget(memory_budget, sizes or {})

@@ -129,5 +129,7 @@ def test_what_is_refused() -> None:
         tp.compile(program(), memory_budget=1000, sizes={"B": 3})
     with pytest.raises(CompileError, match="T = -1, a bound is at least 0"):
         tp.compile(program(), memory_budget=1000, sizes={"T": -1})
+    with pytest.raises(CompileError, match="target 'reference' has no memory of its own"):
+        tp.compile(program(), "reference", memory_budget=1000)
     with pytest.raises(CompileError, match="sizes say for what a memory_budget is meant"):
         tp.compile(program(), sizes=SIZES)

@@ -17,8 +17,8 @@ from tempo_ir.lowering.storage.frees import Free, insert_frees, last_reads
 from tempo_ir.lowering.storage.instances import instances
 from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
-from tempo_ir.lowering.storage.swap_check import SwapClaim, check_swap
-from tempo_ir.lowering.storage.swaps import NotSwappedError, apply_swap, find_swap
+from tempo_ir.lowering.storage.swap_check import SwapClaim, SwappedBuffer, check_swap
+from tempo_ir.lowering.storage.swaps import NotSwappedError, Swap, apply_swap, find_swap
 from tempo_ir.passes.remarks import remark
 
 
@@ -51,36 +51,75 @@ def _plan(program: ProgramOp, planner: Planner, check: bool) -> tuple[Counter[st
 
 
 def swap_requested(program: ProgramOp, *, check: bool = True) -> Counter[str]:
-    """Swap the rows of the buffers that ask for it; what is not proved right stays as it was, with a remark."""
-    counts = Counter[str]()
-    while asking := [op for op in program.walk() if isinstance(op, AllocOp) and op.ahead is not None]:
-        alloc, ahead = asking[0], asking[0].ahead
-        assert ahead is not None
-        del alloc.attributes[SWAP]
+    """
+    Swap the rows of the buffers that ask for it; what is not proved right stays as it was, with a remark.
+
+    All are swapped at once, without those that cannot be; one by one, where the proof of all fails.
+    """
+    counts, most = Counter[str](), None
+    while asking := _asking(program)[:most]:
         kept = program.clone()
         try:
-            _swap(program, alloc, ahead, check)
-            counts["buffers swapped"] += 1
-        except (NotSwappedError, IllegalError) as error:
-            program.detach_region(program.body)
-            program.add_region(kept.detach_region(kept.body))
-            remark(alloc, f"its rows stay on the device: {error}")
+            refused = _swap(program, asking, check)
+        except IllegalError as error:
+            refused = {0: str(error)}
+            if len(asking) > 1:
+                refused, most = {}, 1
+            _restore(program, kept)
+        else:
+            if not refused:
+                counts["buffers swapped"] += len(asking)
+                continue
+            _restore(program, kept)
+        asking = _asking(program)
+        for number, reason in refused.items():
+            remark(asking[number], f"its rows stay on the device: {reason}")
+            del asking[number].attributes[SWAP]
     return counts
 
 
-def _swap(program: ProgramOp, alloc: AllocOp, ahead: int, check: bool) -> None:
-    """Swap the rows of one buffer. Raises NotSwappedError, or IllegalError; the program is then half rewritten."""
+def _asking(program: ProgramOp) -> list[AllocOp]:
+    """The buffers whose rows are to be swapped, in program order."""
+    return [op for op in program.walk() if isinstance(op, AllocOp) and op.ahead is not None]
+
+
+def _restore(program: ProgramOp, kept: ProgramOp) -> None:
+    """Let a program be what it was."""
+    program.detach_region(program.body)
+    program.add_region(kept.detach_region(kept.body))
+
+
+def _swap(program: ProgramOp, allocs: Sequence[AllocOp], check: bool) -> dict[int, str]:
+    """
+    Swap the rows of some buffers; why which, by number, cannot be: the program is then half rewritten.
+
+    Raises IllegalError where the result is not proved right.
+    """
+    swaps: list[Swap] = []
+    refused: dict[int, str] = {}
+    for number, alloc in enumerate(allocs):
+        assert alloc.ahead is not None
+        try:
+            swaps.append(find_swap(program, alloc, alloc.ahead))
+        except NotSwappedError as error:
+            refused[number] = str(error)
+    if refused:
+        return refused
     before = instances(program)
-    made = apply_swap(program, find_swap(program, alloc, ahead))
+    made = [apply_swap(program, swap) for swap in swaps]
     if check:
+        claims = [
+            SwappedBuffer(alloc.buffer, each.device, each.host, each.back, each.outer)
+            for alloc, each in zip(allocs, made, strict=True)
+        ]
         with proving():
-            check_swap(program, SwapClaim(before, alloc.buffer, made.device, made.host, made.back, made.outer))
-    _, buffers = _plan(program, Planner.of(program, made.buffers), check)
-    for buffer in (made.device, *made.back):
-        placed = buffers.get(buffer, buffer).type
-        assert isinstance(placed, BufferType)
-        if any(dim.storage != "ring" for dim in placed.dims):
-            raise NotSwappedError("all of them are still read in other ways")
+            check_swap(program, SwapClaim(before, claims))
+    _, buffers = _plan(program, Planner.of(program, [buffer for each in made for buffer in each.buffers]), check)
+    for number, each in enumerate(made):
+        types = [buffers.get(buffer, buffer).type for buffer in (each.device, *each.back)]
+        if any(dim.storage != "ring" for type in types if isinstance(type, BufferType) for dim in type.dims):
+            refused[number] = "all of them are still read in other ways"
+    return refused
 
 
 def _summary(plan: Sequence[Planned], frees: Sequence[Free], donated: Sequence[object]) -> Counter[str]:

@@ -26,27 +26,40 @@ from tempo_ir.lowering.storage.instances import Instance, instances
 
 
 @dataclass(frozen=True)
-class SwapClaim:
+class SwappedBuffer:
     """`buffer` has become `device`, `host` and `back`, with the loops `outer` as leading dims."""
 
-    before: Sequence[Instance]
     buffer: SSAValue
     device: SSAValue
     host: SSAValue
     back: Sequence[SSAValue]
     outer: Sequence[str]
 
+    def moved(self, index: Index) -> Index:
+        """Where a row lies in each of them."""
+        return (*map(Sym, self.outer), *index)
+
+
+@dataclass(frozen=True)
+class SwapClaim:
+    """The operations of before, and what has become of which buffers."""
+
+    before: Sequence[Instance]
+    swapped: Sequence[SwappedBuffer]
+
+    def of(self, buffer: SSAValue) -> SwappedBuffer | None:
+        """What has become of a buffer; None if it is as it was."""
+        return next((each for each in self.swapped if each.buffer is buffer), None)
+
 
 def check_swap(program: ProgramOp, claim: SwapClaim) -> None:
     """Prove that a program differs from what it was by such copies only. Raises IllegalStorageError."""
     after = list(instances(program))
-    copies = [instance for instance in after if isinstance(instance.op, OffloadOp | FetchOp)]
     known = {instance.op for instance in claim.before}
-    new = [instance for instance in copies if instance.op not in known]
-    for instance in new:
+    new = {one.op for one in after if isinstance(one.op, OffloadOp | FetchOp) and one.op not in known}
+    for instance in [instance for instance in after if instance.op in new]:
         _check_copy(instance, claim)
-    added = {instance.op for instance in new}
-    left = [instance for instance in after if instance.op not in added and not _is_free(instance, claim)]
+    left = [instance for instance in after if instance.op not in new and not _is_free(instance, claim)]
     right = [instance for instance in claim.before if not _is_free(instance, claim)]
     if [instance.op for instance in left] != [instance.op for instance in right]:
         raise IllegalStorageError("rows are swapped, and other operations run than before", program)
@@ -55,14 +68,14 @@ def check_swap(program: ProgramOp, claim: SwapClaim) -> None:
 
 
 def _is_free(instance: Instance, claim: SwapClaim) -> bool:
-    """Frees of the buffer itself are planned anew."""
-    return isinstance(instance.op, FreeOp) and instance.reads[0][0] is claim.buffer
+    """Frees of the buffers themselves are planned anew."""
+    return isinstance(instance.op, FreeOp) and claim.of(instance.reads[0][0]) is not None
 
 
 def _check_copy(instance: Instance, claim: SwapClaim) -> None:
     ((source, source_index),), ((target, target_index),) = instance.reads, instance.writes
-    offloads = source is claim.device and target is claim.host
-    fetches = source is claim.host and any(target is back for back in claim.back)
+    offloads = any(source is each.device and target is each.host for each in claim.swapped)
+    fetches = any(source is each.host and any(target is back for back in each.back) for each in claim.swapped)
     if not (offloads if isinstance(instance.op, OffloadOp) else fetches):
         raise IllegalStorageError("a copy is none between a buffer and its rows with the host", instance.op)
     if source_index != target_index:
@@ -75,22 +88,18 @@ def _check_same(origin: Instance, instance: Instance, claim: SwapClaim) -> None:
     there = origin.loops, origin.guard, origin.results, origin.arguments
     if here != there:
         raise IllegalStorageError("rows are swapped, and an operation runs at other points", instance.op)
-    reads = len(origin.reads) == len(instance.reads) and all(
-        _may_read(before, after, claim) for before, after in zip(origin.reads, instance.reads, strict=True)
-    )
-    writes = len(origin.writes) == len(instance.writes) and all(
-        after == (_moved(before, claim.device, claim) if before[0] is claim.buffer else before)
-        for before, after in zip(origin.writes, instance.writes, strict=True)
-    )
-    if not reads or not writes:
+    counts = len(origin.reads) == len(instance.reads) and len(origin.writes) == len(instance.writes)
+    reads, writes = zip(origin.reads, instance.reads, strict=False), zip(origin.writes, instance.writes, strict=False)
+    same = all(_may_be(before, after, claim, reads=True) for before, after in reads)
+    same = same and all(_may_be(before, after, claim, reads=False) for before, after in writes)
+    if not counts or not same:
         raise IllegalStorageError("rows are swapped, and an operation works on other rows", instance.op)
 
 
-def _may_read(before: tuple[SSAValue, Index], after: tuple[SSAValue, Index], claim: SwapClaim) -> bool:
-    if before[0] is not claim.buffer:
+def _may_be(before: tuple[SSAValue, Index], after: tuple[SSAValue, Index], claim: SwapClaim, *, reads: bool) -> bool:
+    """Whether rows are those of before; of a buffer that is swapped also those that have come back may be read."""
+    swapped = claim.of(before[0])
+    if swapped is None:
         return before == after
-    return any(after == _moved(before, place, claim) for place in (claim.device, *claim.back))
-
-
-def _moved(access: tuple[SSAValue, Index], buffer: SSAValue, claim: SwapClaim) -> tuple[SSAValue, Index]:
-    return buffer, (*map(Sym, claim.outer), *access[1])
+    places = (swapped.device, *swapped.back) if reads else (swapped.device,)
+    return any(after == (place, swapped.moved(before[1])) for place in places)
