@@ -10,7 +10,7 @@ from tempo_ir.frontend import elementwise
 from tempo_ir.frontend.description import InputInfo, OutputInfo
 from tempo_ir.frontend.dims import Dim, dim_names
 from tempo_ir.frontend.dtypes import Spec, spec_of
-from tempo_ir.frontend.errors import here
+from tempo_ir.frontend.errors import ProgramError, here
 from tempo_ir.frontend.recording import current
 from tempo_ir.frontend.tensor import Tensor, Value
 from tempo_ir.frontend.trees import leaves
@@ -32,9 +32,13 @@ def output(name: str, value: Value | Sequence[Any] | Mapping[str, Any]) -> None:
     """An array for the caller, with the dims that the value varies over as leading axes.
 
     Of a module, record, list or dict of tensors, every tensor is an output, named `name.path`.
+    Raises ProgramError where there is none.
     """
     if isinstance(value, Sequence | Mapping) or hasattr(value, "__dict__"):
-        for path, leaf in leaves(value):
+        found = leaves(value)
+        if not found:
+            raise ProgramError(f"output '{name}': there is no tensor in the {type(value).__name__} that is given")
+        for path, leaf in found:
             output(f"{name}.{path}" if path else name, leaf)
         return
     recording = current()

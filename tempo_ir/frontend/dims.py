@@ -209,7 +209,9 @@ def is_integer(value: object) -> TypeGuard[int | Dim]:
 
 
 def expression(value: int | Dim) -> Expr:
-    """The index expression of an integer or a Dim."""
+    """The index expression of an integer or a Dim. Raises ProgramError for anything else: nothing is rounded."""
+    if not is_integer(value):
+        raise ProgramError(f"an integer or a dim is needed here, got {value!r}")
     return value.expr if isinstance(value, Dim) else ix.Const(int(value))
 
 
@@ -255,9 +257,16 @@ def dim(
     `until=lambda: done` ends the dim by data: its steps run up to the first at which `done`, a boolean scalar over the
     dim, is true, that one included, and the bound is then their number. What the call gives is the most that there may
     be. The function is called when the program is recorded, so that it may name what comes after the dim.
+    Raises ProgramError for a name that is taken or no word, and for a bound below 0 or that varies over a dim.
     """
     record = recording.current()
     symbol = ix.Sym(name.upper()) if bound is None else expression(bound)
+    if isinstance(symbol, ix.Const) and symbol.value < 0:
+        raise ProgramError(f"dim '{name}' has the bound {symbol}: a bound is a number of steps, 0 or more")
+    if varying := sorted(ix.free_symbols(symbol) & record.dims.keys()):
+        raise ProgramError(
+            f"the bound {symbol} of dim '{name}' varies over dim {varying[0]}: a bound is one number for a call"
+        )
     record.declare_dim(name, symbol)
     if until is not None:
         end_by_data(name, bound, until)

@@ -32,7 +32,9 @@ class DType:
     bits: int
 
     def __getitem__(self, shape: int | Dim | tuple[int | Dim, ...]) -> Spec:
-        return Spec(self, shape if isinstance(shape, tuple) else (shape,))
+        """This type with a shape. Raises ProgramError for an extent that is no integer of 0 or more and no dim."""
+        extents = shape if isinstance(shape, tuple) else (shape,)
+        return Spec(self, tuple(_extent(extent, f"a shape of {self}") for extent in extents))
 
     def __str__(self) -> str:
         return self.name
@@ -67,6 +69,14 @@ class Spec:
         return types.tensor(
             self.dtype.element, [extent if isinstance(extent, int) else extent.expr for extent in self.shape]
         )
+
+
+def _extent(value: object, what: str) -> int | Dim:
+    from tempo_ir.frontend.dims import Dim, dim_or_int, expression, is_integer
+
+    if not is_integer(value) or (not isinstance(value, Dim) and value < 0):
+        raise ProgramError(f"{what}: an extent is an integer of 0 or more, or a dim, got {value!r}")
+    return dim_or_int(expression(value))
 
 
 def spec_of(spec: object, what: str) -> Spec:

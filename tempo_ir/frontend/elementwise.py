@@ -129,7 +129,12 @@ def _condition(cond: ix.Cond) -> Tensor:
 
 
 def cast(x: Value, dtype: DType) -> Tensor:
-    """The numbers of `x` in another element type: floats to integers saturate (NaN is 0), integers wrap."""
+    """The numbers of `x` in another element type: floats to integers saturate (NaN is 0), integers wrap.
+
+    Raises ProgramError for a `dtype` that is none of `tp.f32`, `tp.i64`, ...
+    """
+    if not isinstance(dtype, DType):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ProgramError(f"cast: an element type is one as tp.f32 or tp.i64, got {dtype!r}")
     if is_scalar(x):
         return constant(_converted(x, dtype), dtype)
     source = as_tensor(x)

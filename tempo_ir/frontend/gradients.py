@@ -28,6 +28,7 @@ def grad(loss: Tensor, wrt: Any, *, allow_unused: bool = False) -> Any:
     Raises ProgramError for a loss that is no float scalar at each point, and for a `wrt` that is read at an index
     or no float.
     """
+    loss = as_tensor(loss)
     if loss.ndim:
         raise ProgramError(
             f"the loss has the shape {shape_text(loss.extents)} at each point: a gradient is taken of a scalar, "

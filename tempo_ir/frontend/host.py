@@ -194,7 +194,7 @@ def _check_gradient(method: str, gradient: object, arguments: Sequence[Tensor], 
 
 
 def _specs(returns: Returns) -> list[Spec]:
-    listed = [] if returns is None else [returns] if isinstance(returns, Spec | DType) else list(returns)
+    listed = [] if returns is None else list(returns) if isinstance(returns, Sequence) else [returns]
     return [spec_of(spec, "returns") for spec in listed]
 
 
@@ -202,8 +202,10 @@ def host(make: Callable[[], object], name: str | None = None) -> Host:
     """A Python object that the program calls; `make` makes a new one for every call of the program.
 
     Its methods are ops: `obs = env.reset(i, returns=tp.f32[8, 4])`. Arguments arrive as numpy arrays that cannot be
-    written to.
+    written to. Raises ProgramError for a `make` that cannot be called.
     """
+    if not callable(make):
+        raise ProgramError(f"tp.host takes a function that makes the object of a call, as lambda: {make!r}")
     recording = current()
     chosen = unique(name or _name_of(make), recording)
     recording.hosts[chosen] = HostInfo(chosen, make, here())

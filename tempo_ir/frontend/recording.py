@@ -57,7 +57,8 @@ class Recording:
 
     def declare_dim(self, name: str, bound: Expr) -> None:
         """Add the next inner dim. Its name and the bound it brings must be new."""
-        if not name.isidentifier() or name != name.lower() or name == name.upper() or name in RESERVED_WORDS:
+        is_word = name.isidentifier() and name.isascii() and name not in RESERVED_WORDS
+        if not is_word or name != name.lower() or name == name.upper():
             raise ProgramError(f"'{name}' cannot name a dim: use a lower-case word such as \"t\" (its bound is then T)")
         self.claim("symbol", "dim", name)
         if bound == ix.Sym(name.upper()):
@@ -71,6 +72,8 @@ class Recording:
 
     def claim(self, space: str, kind: str, name: str) -> None:
         """Take a name in a name space; raises ProgramError if something else has it, naming both places."""
+        if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ProgramError(f"the name of {'an' if kind[0] in 'aeiou' else 'a'} {kind} is a text, got {name!r}")
         if space == "argument" and name in CALL_WORDS:
             raise ProgramError(
                 f"the {kind} '{name}' has the name of a call's own argument ({', '.join(CALL_WORDS)}): rename it"

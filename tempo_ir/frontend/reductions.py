@@ -20,7 +20,7 @@ def axes_of(axis: Axes, rank: int, what: str) -> list[int]:
     """The axes counted from the front, each once; all of them for None."""
     if axis is None:
         return list(range(rank))
-    listed = [axis] if isinstance(axis, int) else list(axis)
+    listed = list(axis) if isinstance(axis, Sequence) else [axis]
     axes = sorted(axis_of(one, rank, what) for one in listed)
     if len(set(axes)) != len(axes):
         raise ProgramError(f"{what}: the axes {listed} name an axis twice")

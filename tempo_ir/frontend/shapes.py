@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,6 +23,8 @@ Extents = Sequence[types.Extent]
 
 def axis_of(axis: int, rank: int, what: str) -> int:
     """An axis counted from the front; raises ProgramError if there is none such."""
+    if not is_integer(axis) or isinstance(axis, Dim):
+        raise ProgramError(f"{what}: an axis is an integer, got {axis!r}")
     if not -rank <= axis < rank:
         raise ProgramError(f"{what}: axis {axis} does not exist, the operand has {rank} axes")
     return axis % rank
@@ -34,7 +36,16 @@ def extent_of(value: Any, what: str) -> types.Extent:
         return value.value if isinstance(value, ix.Const) else value
     if not is_integer(value):
         raise ProgramError(f"{what}: an extent is an integer or a dim, got {type(value).__name__}")
+    if not isinstance(value, Dim) and value < 0:
+        raise ProgramError(f"{what}: an extent is 0 or more, got {value}")
     return extent_of(expression(value), what)
+
+
+def extents_of(shape: Any, what: str) -> list[types.Extent]:
+    """The extents of a shape, which is one extent or some. Raises ProgramError for what is none."""
+    if is_integer(shape) or not isinstance(shape, Iterable):
+        return [extent_of(shape, what)]
+    return [extent_of(extent, what) for extent in cast("Iterable[Any]", shape)]
 
 
 def shape_text(extents: Extents) -> str:
@@ -69,7 +80,7 @@ def reshape(x: Value, *shape: int | Dim | Iterable[int | Dim]) -> Tensor:
     """The same elements, in row-major order, in another shape; one extent may be -1."""
     source = elementwise.as_tensor(x)
     wanted: list[Any] = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], Iterable) else list(shape)
-    extents = [extent_of(extent, "reshape") for extent in wanted]
+    extents = [-1 if isinstance(extent, int) and extent == -1 else extent_of(extent, "reshape") for extent in wanted]
     if extents.count(-1) > 1:
         raise ProgramError(f"reshape to {shape_text(extents)}: only one extent may be -1")
     total = product(source.extents)
@@ -122,21 +133,22 @@ def expand_dims(x: Value, axis: int) -> Tensor:
     return reshape_to(source, [*source.extents[:axis], 1, *source.extents[axis:]])
 
 
-def transpose(x: Value, *axes: int) -> Tensor:
-    """The axes in another order; reversed if none is given."""
+def transpose(x: Value, *axes: int | Iterable[int]) -> Tensor:
+    """The axes in another order, one by one or as one tuple; reversed if none is given."""
     source = elementwise.as_tensor(x)
-    order = [axis_of(axis, source.ndim, "transpose") for axis in axes] or list(reversed(range(source.ndim)))
+    listed: list[Any] = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], Iterable) else list(axes)
+    order = [axis_of(axis, source.ndim, "transpose") for axis in listed] or list(reversed(range(source.ndim)))
     if sorted(order) != list(range(source.ndim)):
-        raise ProgramError(f"transpose: {axes} is no order of the {source.ndim} axes")
+        raise ProgramError(f"transpose: {tuple(listed)} is no order of the {source.ndim} axes")
     if order == sorted(order):
         return source
     return record(sdg.TransposeOp, source, permutation=order)
 
 
-def broadcast_to(x: Value, shape: Iterable[int | Dim | ix.Expr]) -> Tensor:
+def broadcast_to(x: Value, shape: int | Dim | Iterable[int | Dim | ix.Expr]) -> Tensor:
     """`x` stretched to a shape, aligned right as in numpy."""
     source = elementwise.as_tensor(x)
-    extents = [extent_of(extent, "broadcast_to") for extent in shape]
+    extents = extents_of(shape, "broadcast_to")
     if tuple(extents) == source.extents:
         return source
     static = [extent for extent in extents if isinstance(extent, int)]
@@ -207,10 +219,10 @@ def take(x: Value, indices: Value, axis: int = 0) -> Tensor:
     return record(sdg.GatherOp, source, positions, axis=axis_of(axis, source.ndim, "take"))
 
 
-def scatter_add(shape: Sequence[int | Dim], indices: Value, updates: Value, axis: int = 0) -> Tensor:
+def scatter_add(shape: int | Dim | Sequence[int | Dim], indices: Value, updates: Value, axis: int = 0) -> Tensor:
     """Zeros of `shape` to which the rows of `updates` are added at integer positions along an axis."""
     positions, rows = elementwise.as_tensor(indices), elementwise.as_tensor(updates)
-    extents = [extent_of(extent, "scatter_add") for extent in shape]
+    extents = extents_of(shape, "scatter_add")
     result_type = types.tensor(rows.dtype.element, extents)
     axis = axis_of(axis, len(extents), "scatter_add")
     return record(sdg.ScatterAddOp, positions, rows, over=used_symbols(extents), axis=axis, result_type=result_type)
@@ -234,19 +246,19 @@ def arange(start: int | Dim, stop: int | Dim | None = None, step: int = 1) -> Te
     return record(sdg.ArangeOp, over=ix.free_symbols(points), values=points)
 
 
-def full(shape: Sequence[int | Dim], value: bool | float, dtype: DType | None = None) -> Tensor:
+def full(shape: int | Dim | Sequence[int | Dim], value: bool | float, dtype: DType | None = None) -> Tensor:
     """A tensor of one number."""
-    extents = [extent_of(extent, "full") for extent in shape]
+    extents = extents_of(shape, "full")
     number = elementwise.as_tensor(value) if dtype is None else elementwise.cast(value, dtype)
     return broadcast_to(number, extents)
 
 
-def zeros(shape: Sequence[int | Dim], dtype: DType = f32) -> Tensor:
+def zeros(shape: int | Dim | Sequence[int | Dim], dtype: DType = f32) -> Tensor:
     """A tensor of zeros."""
     return full(shape, False if dtype == bool_ else 0, dtype)
 
 
-def ones(shape: Sequence[int | Dim], dtype: DType = f32) -> Tensor:
+def ones(shape: int | Dim | Sequence[int | Dim], dtype: DType = f32) -> Tensor:
     """A tensor of ones."""
     return full(shape, True if dtype == bool_ else 1, dtype)
 
@@ -255,6 +267,8 @@ def pad(x: Value, low: int, high: int, axis: int = 0, value: bool | float = 0) -
     """`x` with `low` elements of `value` before and `high` after, along an axis."""
     source = elementwise.as_tensor(x)
     axis = axis_of(axis, source.ndim, "pad")
+    if not is_integer(low) or not is_integer(high):
+        raise ProgramError(f"pad: the amounts are integers, got {low!r} and {high!r}")
     amounts = [[amount if other == axis else 0 for other in range(source.ndim)] for amount in (low, high)]
     return record(sdg.PadOp, source, low=amounts[0], high=amounts[1], value=value)
 

@@ -254,8 +254,8 @@ class Tensor:
         """The axes from `first` to `last`, both included, as one."""
         return shapes.flatten(self, first, last)
 
-    def transpose(self, *axes: int) -> Tensor:
-        """The axes in another order; reversed if none is given."""
+    def transpose(self, *axes: int | Iterable[int]) -> Tensor:
+        """The axes in another order, one by one or as one tuple; reversed if none is given."""
         return shapes.transpose(self, *axes)
 
     @property

@@ -49,6 +49,8 @@ class Space(HashedOnce):
         for name, bound in self.dims:
             if names.count(name) > 1:
                 raise IndexExpressionError(f"the dim `{name}` is declared twice")
+            if isinstance(bound, Const) and bound.value < 0:
+                raise IndexExpressionError(f"the dim `{name}` has the bound {bound}: a bound is 0 or more")
             if dims := free_symbols(bound) & set(names):
                 raise IndexExpressionError(
                     f"the bound `{bound}` of the dim `{name}` mentions the dim `{min(dims)}`: bounds depend on no dim"

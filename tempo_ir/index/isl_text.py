@@ -29,9 +29,12 @@ from tempo_ir.index.expr import (
 )
 from tempo_ir.index.rules import PROGRAM_FACTS, Monomial, at_least_zero, from_terms, terms
 
+LARGEST_NUMBER = 1 << 40
+"""Numbers of index expressions are at most this, so that times a dim they stay within 64 bits."""
+
 
 class NotAffine(IndexExpressionError):
-    """An expression multiplies or divides by a dim, which isl cannot represent."""
+    """An expression multiplies or divides by a dim, which isl cannot represent, or its numbers are too great."""
 
 
 _ISL_WORDS = frozenset(
@@ -51,6 +54,11 @@ def decode(identifier: str) -> Expr:
     return Sym(name) if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", name) else parser.expr(name)
 
 
+def _check(number: int, whole: Expr) -> None:
+    if number > LARGEST_NUMBER:
+        raise NotAffine(f"`{whole}` has the number {number}: those of an index are at most 2**40")
+
+
 class Writer:
     """Writes expressions and conditions as isl text, and collects the parameters that they use."""
 
@@ -62,6 +70,7 @@ class Writer:
         """`2*t + floor((T)/4)` for `2 * t + T floordiv 4`. Raises NotAffine."""
         text = ""
         for monomial, coefficient in terms(value).items():
+            _check(abs(coefficient), value)
             sign = ("-" if coefficient < 0 else "+") if text else ("-" if coefficient < 0 else "")
             text += f" {sign} {self._term(monomial, abs(coefficient), value)}"
         return text.strip() or "0"
@@ -79,8 +88,10 @@ class Writer:
                     self.params.setdefault(encode(name), atom)
                 return encode(name)
             case Binary("//", dividend, Const(divisor)) if divisor > 0:
+                _check(divisor, whole)
                 return f"floor(({self.expr(dividend)})/{divisor})"
             case Binary("%", dividend, Const(divisor)) if divisor > 0:
+                _check(divisor, whole)
                 return f"(({self.expr(dividend)}) mod {divisor})"
             case MinMax(op, args):
                 return f"{op}({', '.join(self.expr(arg) for arg in args)})"

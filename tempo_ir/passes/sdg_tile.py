@@ -60,6 +60,7 @@ from tempo_ir.dialects.sdg.reads import claim_problem
 from tempo_ir.dialects.sdg.until import bound_of, until_of
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index import Expr, IndexExpressionError, Space, compare, free_symbols
+from tempo_ir.index.isl_text import LARGEST_NUMBER
 from tempo_ir.names import fresh_name
 from tempo_ir.passes.building import GraphBuilder
 from tempo_ir.passes.remarks import count, remark
@@ -93,6 +94,8 @@ class SdgTilePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.tile is not None and self.tile < 1:
             raise PassFailedException(f"sdg-tile: a tile has at least one element, got tile={self.tile}")
+        if self.tile is not None and self.tile > LARGEST_NUMBER:
+            raise PassFailedException(f"sdg-tile: a tile has at most 2**40 elements, got tile={self.tile}")
         for program in list(programs(op)):
             calls = any(isinstance(inner, HostOp) for inner in program.body.ops)
             before = program.clone() if calls else None

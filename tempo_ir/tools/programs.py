@@ -283,7 +283,7 @@ def draw_array(name: str, element_type: Attribute, shape: Sequence[int], seed: i
     Inputs have variance 1; matrices of weights have what keeps a product with them at the variance of its operand.
     Raises UserError or MemoryError for more numbers than memory holds.
     """
-    if math.prod(shape) > np.iinfo(np.intp).max // np.dtype(np.float64).itemsize:
+    if math.prod(max(1, extent) for extent in shape) > np.iinfo(np.intp).max // np.dtype(np.float64).itemsize:
         raise UserError(f"there is no memory for '{name}' of {'x'.join(map(str, shape))} numbers")
     generator = np.random.default_rng([seed, *name.encode()])
     dtype = numpy_dtype(element_type)

@@ -85,7 +85,10 @@ def write_triton(executable: Executable, directory: Path) -> None:
 
 
 def write_results(results: Results, directory: Path) -> None:
-    """Write each output as NAME.npy, and the state as one safetensors file."""
+    """Write each output as NAME.npy, and the state as one safetensors file. Raises UserError for names of no file."""
+    for name in results.outputs:
+        if Path(name).name != name:
+            raise UserError(f"--out {directory}: the output '{name}' cannot name a file: rename it in the program")
     directory.mkdir(parents=True, exist_ok=True)
     for name, array in results.outputs.items():
         np.save(directory / f"{name}.npy", array)

@@ -128,3 +128,51 @@ def test_parameters_have_shapes_of_numbers() -> None:
         tp.parameter("p", tp.f32[T])
 
     assert "an array that the caller owns has a shape of numbers" in error_of(program)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda t: tp.f32[1.5], "a shape of f32: an extent is an integer of 0 or more, or a dim, got 1.5"),
+        (lambda t: tp.f32[-1], "a shape of f32: an extent is an integer of 0 or more, or a dim, got -1"),
+        (lambda t: tp.zeros((2, -1)), "full: an extent is 0 or more, got -1"),
+        (lambda t: tp.zeros(tp.f32[2]), "full: an extent is an integer or a dim, got Spec"),
+        (lambda t: tp.scatter_add(tp.zeros(2), 0, 1.0), "a tensor cannot be iterated over"),
+        (lambda t: tp.random.permutation(-1), "a shape of i64: an extent is an integer of 0 or more, or a dim, got -1"),
+        (lambda t: tp.sum(tp.zeros(2), axis=t), "sum: an axis is an integer, got t"),
+        (lambda t: tp.sum(tp.zeros(2), axis=0.0), "sum: an axis is an integer, got 0.0"),
+        (lambda t: tp.expand_dims(tp.zeros(2), "a"), "expand_dims: an axis is an integer, got 'a'"),
+        (lambda t: tp.cast(1.0, np.float32), "cast: an element type is one as tp.f32 or tp.i64, got <class"),
+        (lambda t: tp.pad(tp.zeros(2), 0.5, 0), "pad: the amounts are integers, got 0.5 and 0"),
+        (lambda t: tp.dim("k", 1.5), "an integer or a dim is needed here, got 1.5"),
+        (lambda t: tp.dim("k", -3), "dim 'k' has the bound -3: a bound is a number of steps, 0 or more"),
+        (lambda t: tp.dim("k", t), "the bound t of dim 'k' varies over dim t: a bound is one number for a call"),
+        (lambda t: tp.dim("ü"), "'ü' cannot name a dim"),
+        (lambda t: tp.input(3, tp.f32[2]), "the name of an input is a text, got 3"),
+        (lambda t: tp.output("", 1.0), "the name of an output is a text, got ''"),
+        (lambda t: tp.output("y", "text"), "output 'y': there is no tensor in the str that is given"),
+        (lambda t: tp.host(3), "tp.host takes a function that makes the object of a call, as lambda: 3"),
+        (lambda t: tp.host(object).act(returns=3), "returns: a spec is a dtype with a shape, as in"),
+        (lambda t: tp.grad(None, tp.zeros(2)), "expected a tensor, a dim, a number or a numpy array, got NoneType"),
+    ],
+)  # fmt: skip
+def test_what_is_no_shape_axis_type_name_or_bound_is_refused(make, message: str) -> None:
+    def program():
+        t, _ = tp.dim("t")
+        make(t)
+
+    assert message in error_of(program)
+
+
+def test_shapes_and_orders_of_axes_as_numpy_takes_them() -> None:
+    def program():
+        x = tp.input("x", tp.f32[np.int64(2), 3])
+        tp.output("x", tp.transpose(x, (1, 0)))
+        tp.output("y", x.transpose(1, 0) + tp.zeros(np.int64(2)) + tp.broadcast_to(1.0, 2))
+        tp.output("z", tp.sum(x, axis=np.int64(1)))
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    out = run(program, x=x)
+    np.testing.assert_array_equal(out["x"], x.T)
+    np.testing.assert_array_equal(out["y"], x.T + 1)
+    np.testing.assert_array_equal(out["z"], x.sum(1))

@@ -98,6 +98,7 @@ def test_rename():
     ("text", "message"),
     [
         ("dims(t: T, t: T)", "the dim `t` is declared twice"),
+        ("dims(t: -3)", "the dim `t` has the bound -3: a bound is 0 or more"),
         ("dims(i: I, t: i)", "the bound `i` of the dim `t` mentions the dim `i`"),
         ("dims(t: T) where t < 3", "mentions the dim `t`: it is about bounds only"),
     ],

@@ -75,6 +75,20 @@ def test_an_expression_that_is_not_affine_is_named():
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "min(9223372036854775807 * t, T - 1)",
+        "t floordiv 1099511627777",
+        "t mod 9999999999999999999",
+        "t + 9999999999999",
+    ],
+)
+def test_numbers_that_would_not_stay_within_64_bits_are_named(text: str):
+    with pytest.raises(isl.NotAffine, match=r"has the number \d+: those of an index are at most 2\*\*40"):
+        isl.access_map(SPACE, domain("(t)"), index(f"[{text}]"), domain("(s)"))
+
+
+@pytest.mark.parametrize(
     ("value", "points", "least", "greatest"),
     [
         ("min(t + 3, T - 1)", "(t)", "min(T - 1, 3)", "T - 1"),

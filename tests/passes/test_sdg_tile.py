@@ -350,6 +350,8 @@ def test_remarks_say_what_is_not_computed_tile_by_tile():
 def test_a_tile_of_nothing_is_refused():
     with pytest.raises(PassFailedException, match="a tile has at least one element, got tile=0"):
         tiled(reduced("sum", "0:t + 1"), 0)
+    with pytest.raises(PassFailedException, match=r"a tile has at most 2\*\*40 elements"):
+        tiled(reduced("sum", "0:t + 1"), 10**20)
 
 
 GRADIENT = typed("""

@@ -245,3 +245,22 @@ def test_mistakes_have_one_clean_message(folder, capsys, arguments, message):
     assert message in printed.err
     assert "Traceback" not in printed.err
     assert printed.out == ""
+
+
+def test_an_output_is_written_into_the_folder_or_not_at_all(folder, capsys):
+    before = set(Path().glob("*.npy"))
+    Path("outside.mlir").write_text(SCAN.replace('sdg.output "', 'sdg.output "../'))
+    assert run("outside.mlir", "--set", "T=3", "--out", "results") == 1
+    assert "error: --out results: the output '../" in capsys.readouterr().err
+    assert set(Path().glob("*.npy")) == before
+
+
+def test_more_numbers_than_there_is_memory_for(folder, capsys):
+    huge = "tensor<99999999999999x9999999999999xf32>"
+    Path("huge.mlir").write_text(
+        f'sdg.program @p dims(t: T) {{\n  %x = sdg.input "x" in (t) : {huge}\n'
+        f'  sdg.output "y" %x[t] in (t) : {huge}\n}}\n'
+    )
+    for steps in (0, 3):
+        assert run("huge.mlir", "--set", f"T={steps}", "--target", "reference") == 1
+        assert "error: there is no memory for 'x' of " in capsys.readouterr().err
