@@ -14,6 +14,7 @@ from tempo_ir.frontend import elementwise
 from tempo_ir.frontend.dims import Dim, expression, is_integer
 from tempo_ir.frontend.dtypes import DType, bool_, f32
 from tempo_ir.frontend.errors import ProgramError
+from tempo_ir.frontend.recording import current
 from tempo_ir.frontend.tensor import Tensor, Value, record
 from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import Slice
@@ -31,9 +32,14 @@ def axis_of(axis: int, rank: int, what: str) -> int:
 
 
 def extent_of(value: Any, what: str) -> types.Extent:
-    """An extent of a shape: an integer, or the expression of a Dim."""
+    """An extent of a shape: an integer, or the expression of a Dim, 0 where that is less."""
     if isinstance(value, ix.Const | ix.Sym | ix.Binary | ix.MinMax):
-        return value.value if isinstance(value, ix.Const) else value
+        if isinstance(value, ix.Const):
+            return value.value
+        space = current().space
+        dims = tuple(name for name in space.names if name in ix.free_symbols(value))
+        known = Domain(dims).simplify(ix.maximum(0, value), space)
+        return known.value if isinstance(known, ix.Const) else known
     if not is_integer(value):
         raise ProgramError(f"{what}: an extent is an integer or a dim, got {type(value).__name__}")
     if not isinstance(value, Dim) and value < 0:

@@ -57,6 +57,7 @@ from tempo_ir.index.expr import (
     compare,
     conj,
     disj,
+    evaluate,
     free_symbols,
     maximum,
     minimum,
@@ -97,6 +98,8 @@ __all__ = [
 
 IslError = Error
 MEMO_ENTRIES = 4096
+LARGE_BOUND = 2**20
+"""A size at which upper bounds are compared: of those that hold, one that does not grow is wanted."""
 DIM = islpy.dim_type
 Value = TypeVar("Value")
 Pieces = TypeVar("Pieces", Map, Set, PwAff, UnionMap)
@@ -493,15 +496,18 @@ def upper_bound(value: Expr, space: Space, domain: Domain) -> Expr:
 
 def ceiling(value: Expr, space: Space, domain: Domain) -> Expr:
     """An expression over the bounds that is never below `value` in the domain: its greatest value, where one expression
-    says it. Raises Inexact, NotAffine."""
+    says it, else one that is least where all bounds are large. Raises Inexact, NotAffine."""
     try:
         return upper_bound(value, space, domain)
     except Inexact:
         greatest = _extreme(value, space, domain, "max")
     values = [expression for _, expression in pieces(greatest)]
     # each piece is one of the values, so that the greatest of them all will do
-    fitting = (each for each in _combinations(values) if _compares(each, greatest, greatest.domain(), "le_set"))
-    return next(iter(fitting), maximum(*values))
+    fitting = [each for each in _combinations(values) if _compares(each, greatest, greatest.domain(), "le_set")]
+    alone = [each for each in values if _compares(each, greatest, greatest.domain(), "le_set")]
+    fitting += [minimum(*alone)] if alone else []
+    large = dict.fromkeys(space.params, LARGE_BOUND)
+    return min((*fitting, maximum(*values)), key=lambda each: evaluate(each, large))
 
 
 def _extreme_value(value: Expr, space: Space, domain: Domain, which: str) -> Expr:

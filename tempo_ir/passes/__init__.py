@@ -27,6 +27,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "sdg-insert-swap": lazy("tempo_ir.passes.sdg_insert_swap:SdgInsertSwapPass"),
         "sdg-lift": lazy("tempo_ir.passes.sdg_lift:SdgLiftPass"),
         "sdg-reduce-domain": lazy("tempo_ir.passes.sdg_reduce_domain:SdgReduceDomainPass"),
+        "sdg-remat": lazy("tempo_ir.passes.sdg_remat:SdgRematPass"),
         "sdg-simplify": lazy("tempo_ir.passes.sdg_simplify:SdgSimplifyPass"),
         "sdg-tile": lazy("tempo_ir.passes.sdg_tile:SdgTilePass"),
         "sdg-unlift": lazy("tempo_ir.passes.sdg_unlift:SdgUnliftPass"),

@@ -37,6 +37,7 @@ from tempo_ir.dialects.sdg import (
     UnaryOp,
     domain_of,
 )
+from tempo_ir.dialects.sdg.base import space_of
 from tempo_ir.dialects.sdg.reads import holds, read_problem
 from tempo_ir.dialects.sdg.symbols import position
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of, tensor
@@ -265,6 +266,18 @@ class GraphBuilder:
     def shape(self, operand: Access) -> Shape:
         """The extents of what an access reads."""
         return shape_of(operand.tensor)
+
+    def is_equal(self, left: Extent, right: Extent) -> bool:
+        """Whether two extents are proved equal wherever the dims that they mention have a point: who reads the type
+        later may know no more."""
+        if left == right:
+            return True
+        from tempo_ir.index import isl
+
+        mentioned = symbols_of((left, right))
+        dims = tuple(dim for dim in self.domain.dims if dim in mentioned)
+        space = space_of(self.anchor)
+        return space is not None and isl.equal(as_expr(left), as_expr(right), space, Domain(dims))
 
     def reshape(self, operand: Access, shape: Sequence[Extent]) -> Access:
         """The same elements in `shape`."""

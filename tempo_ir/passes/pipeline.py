@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
 
 DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-autodiff",
@@ -30,3 +32,24 @@ REQUIRED = frozenset({"sdg-autodiff"})
 def default_pipeline(without: Collection[str] = ()) -> tuple[str, ...]:
     """The default passes in order, except those named; a pass that scheduling needs stays."""
     return tuple(name for name in DEFAULT_PIPELINE if name not in without or name in REQUIRED)
+
+
+Options: TypeAlias = Mapping[str, object]
+NO_OPTIONS: Options = MappingProxyType({})
+
+
+def recomputing_pipeline(
+    dims: Sequence[str], options: Options, without: Collection[str] = ()
+) -> Iterator[tuple[str, Options]]:
+    """The default passes with sdg-remat among them, and the options of each; `dims` are those of the program.
+
+    It stands behind sdg-cse, which would make one of what is to be computed twice, and before sdg-vectorize, which
+    leaves the loop over its blocks alone.
+    """
+    before = [name for name in DEFAULT_PIPELINE if name != "sdg-vectorize"]
+    after = ("sdg-simplify", "sdg-fold-constants", "sdg-dce")
+    yield from ((name, NO_OPTIONS) for name in before if name not in without or name in REQUIRED)
+    yield "sdg-remat", options
+    if "sdg-vectorize" not in without and dims:
+        yield "sdg-vectorize", {"dims": tuple(dims)}
+    yield from ((name, NO_OPTIONS) for name in after if name not in without)

@@ -167,7 +167,7 @@ def accumulate_up(
             remark(op, f"not accumulated over {dim}: its rows are {rows} bytes a step, the sums {kept}")
         return 0
     for whole in sums.values():
-        accumulate_one(whole)
+        accumulate_one(whole, backwards=whole.down)
     return len(sums)
 
 
@@ -182,7 +182,7 @@ def accumulate_down(dim: str, sums: dict[SdgOp, Whole], ahead: Lookahead, steps:
             remark(op, f"not accumulated over {dim}: there is memory for its rows, {rows} bytes a step")
         return 0
     for whole in sums.values():
-        accumulate_one(whole)
+        accumulate_one(whole, backwards=whole.down)
     return len(sums)
 
 
@@ -277,8 +277,8 @@ def result_bytes(op: SdgOp) -> int:
 # ---- how ----
 
 
-def accumulate_one(whole: Whole) -> None:
-    """Make a reduction the last value of a recurrence."""
+def accumulate_one(whole: Whole, *, backwards: bool = False) -> None:
+    """Make a reduction the last value of a recurrence; `backwards` from the last point to the first."""
     op, dim = whole.op, whole.dim
     shape = shape_of(op.results[0].type)
     wide = accumulator(type(op), element(op.results[0].type))
@@ -291,12 +291,13 @@ def accumulate_one(whole: Whole) -> None:
     inside.insert(before, op.results[0].name_hint)
     step = combining(type(op), wide)(Access(before.result, here), row, domain=inside.domain)
     total = inside.insert(step, op.results[0].name_hint)
-    first, end = whole.points.start, whole.points.stop
-    begin, step_back, relation = (end - 1, 1, "<") if whole.down else (first, -1, ">")
-    previous = substitute(here, {dim: Sym(dim) + step_back})
-    starts = compare("=", Sym(dim), begin)
-    before.set_cases([(starts, nothing), (compare(relation, Sym(dim), begin), Access(total.value, previous))])
-    last = Access(total.value, substitute(here, {dim: first if whole.down else end - 1}))
+    begin, end = whole.points.start, whole.points.stop - 1
+    if backwards:
+        begin, end = end, begin
+    previous = substitute(here, {dim: Sym(dim) + (1 if backwards else -1)})
+    later = compare("<" if backwards else ">", Sym(dim), begin)
+    before.set_cases([(compare("=", Sym(dim), begin), nothing), (later, Access(total.value, previous))])
+    last = Access(total.value, substitute(here, {dim: end}))
     result = outside.cast(averaged(whole, outside, or_nothing(whole, outside, last, nothing)), kind_of(op))
     op.results[0].replace_all_uses_with(result.value)
     erase([op])

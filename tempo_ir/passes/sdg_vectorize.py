@@ -193,8 +193,6 @@ def problem_of(op: SdgOp, dim: str, space: Space) -> str | None:
     domain = op.domain
     batch = points_of(op, dim, space)
     others = [part for name, *part in domain.ranges if name != dim]
-    if (free_symbols(batch.first) | free_symbols(batch.end)) & set(domain.dims):
-        return "its range depends on other dims"
     if dim in free_symbols(domain.where) or any(dim in free_symbols(bound) for part in others for bound in part):
         return "its points are no range"
     if problem := _property_problem(op, dim):
@@ -250,7 +248,11 @@ def batched_form(op: SdgOp, batch: Batch) -> Access:
         operands.append(Operand(Access(access.value, index), index != access.index))
     batching = batching_of(op)
     assert batching is not None
-    result = build.broadcast(batching(build, op, operands, batch), (batch.count, *shape_of(op.results[0].type)))
+    result = batching(build, op, operands, batch)
+    shape = (batch.count, *shape_of(op.results[0].type))
+    extents = shape_of(result.tensor)
+    if len(extents) != len(shape) or not all(map(build.is_equal, extents, shape)):
+        result = build.broadcast(result, shape)
     if result.index != tuple(Sym(name) for name in domain.dims):
         result = build.copy(result)
     result.value.name_hint = op.results[0].name_hint

@@ -119,7 +119,8 @@ def _arange(op: sdg.ArangeOp, inputs: Sequence[Array], point: Point) -> Array:
 
 
 def _random(op: sdg.RandomOp, inputs: Sequence[Array], point: Point) -> Array:
-    words = philox.blocks(point.seed, op.identity, point.counted, result_shape(op, point))
+    where = tuple(evaluate_index(entry, point.data) for entry in op.point) or point.counted
+    words = philox.blocks(point.seed, op.identity, where, result_shape(op, point))
     dtype = numpy_dtype(element(op.result.type))
     match op.kind:
         case sdg.RandomKind.BITS:
@@ -392,6 +393,7 @@ _HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(
         sdg.ArangeOp: _arange,
         sdg.RandomOp: _random,
         sdg.StopGradientOp: _same,
+        sdg.KeepOp: _same,
         sdg.NegOp: _unary(np.negative),
         sdg.AbsOp: _unary(np.abs),
         sdg.SignOp: _unary(np.sign),

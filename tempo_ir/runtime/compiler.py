@@ -18,7 +18,7 @@ from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.lowering.proofs import IllegalError, timed_proofs
 from tempo_ir.passes import get_all_passes as passes
-from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, REQUIRED, default_pipeline
+from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, REQUIRED, default_pipeline, recomputing_pipeline
 from tempo_ir.runtime.errors import CompileError
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-l
 """From the graph to kernels and launches, in order."""
 OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage"}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
+REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
+"""What a compile may say of what is computed anew: the options of sdg-remat."""
 TARGETS = ("cpu", "reference", "triton-interpret")
 Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
 """The options of a pass."""
@@ -81,22 +83,34 @@ def lower(
     target: str,
     without: Collection[str] = (),
     *,
+    remat: Mapping[str, int] | None = None,
     check: bool = True,
     options: Mapping[str, Options] | None = None,
 ) -> Levels:
-    """Run the default pipeline, but for the passes named; `check` lets those that lower prove their results. `options`
-    are those of passes on the graph by name; a pass that is not in the pipeline and has some runs after it.
+    """Run the default pipeline, but for the passes named, and with sdg-remat where `remat` has options for it; `check`
+    lets those that lower prove their results. `options` are those of passes on the graph by name; a pass that is not in
+    the pipeline and has some runs after it.
 
-    Raises CompileError where one cannot be left out, ProgramError where a pass refuses the program.
+    Raises CompileError where one cannot be left out, or remat has no such option, ProgramError where a pass refuses the
+    program.
     """
     if kept := sorted(set(without) - OPTIONAL):
         raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
     levels = Levels(module)
     context = Context(allow_unregistered=False)
     work = module.clone()
-    pipeline, options = default_pipeline(without), options or {}
-    for name in (*pipeline, *(name for name in options if name not in (*pipeline, *without))):
-        run_passes(context, work, (name,), levels.seconds, options.get(name))
+    (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
+    options = options or {}
+    if remat is None:
+        pipeline = [(name, options.get(name)) for name in default_pipeline(without)]
+    else:
+        if unknown := sorted(set(remat) - REMAT_OPTIONS):
+            listed = ", ".join(sorted(REMAT_OPTIONS))
+            raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
+        pipeline = list(recomputing_pipeline(graph.space.names, remat, without))
+    known = {*without, *(name for name, _ in pipeline)}
+    for name, given in (*pipeline, *((name, given) for name, given in options.items() if name not in known)):
+        run_passes(context, work, (name,), levels.seconds, given)
     (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
     run_passes(context, work, lowering, levels.seconds, {"check": check})
@@ -120,7 +134,7 @@ def run_passes(
     module: ModuleOp,
     names: Sequence[str],
     seconds: dict[str, float],
-    options: Options | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> None:
     """Run passes in order, in place, noting the seconds of each and of its proof. Raises ProgramError, with the user's
     line, for what a pass refuses, and what a proof raises, since that is no fault of the program."""

@@ -59,6 +59,7 @@ def compile(
     target: str = "cpu",
     *,
     without: Collection[str] = (),
+    remat: Mapping[str, int] | None = None,
     check: bool = True,
     memory_budget: int | None = None,
     sizes: Mapping[str, int] | None = None,
@@ -66,15 +67,17 @@ def compile(
     """Compile a program: what a function under `@tp.program` returns, or a module with one sdg.program.
 
     `target` is "cpu", "reference" (nothing is compiled, the numpy interpreter runs) or "triton-interpret". One compile
-    serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay. With
-    `check=False` order, kernels and storage are not proved: a fault of the compiler may then give wrong numbers.
+    serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay.
+    `remat={"budget": 2**20, "steps": 10_000}` computes activations anew for a backward pass, so that 1 MiB of them is
+    kept where T is 10000 (see sdg-remat). With `check=False` order, kernels and storage are not proved: a fault of the
+    compiler may then give wrong numbers.
 
     With `memory_budget` a call with bounds of these `sizes`, `sizes={"T": 512}`, takes no more bytes on the device
     beside the caller's arrays: values that a later loop reads again lie with the host meanwhile, as few as do.
     Without sizes for all bounds all lie there that can. The program serves other sizes too, in more or fewer bytes.
 
-    Raises CompileError where the program or the target is none, a pass is needed, or the budget is too small, and
-    ProgramError, with the line of the program, for what it asks for and no pass can do.
+    Raises CompileError where the program or the target is none, a pass is needed, the budget is too small, or both are
+    given, and ProgramError, with the line of the program, for what it asks for and no pass can do.
     """
     if sizes is not None and memory_budget is None:
         raise CompileError("sizes say for what a memory_budget is meant: give one")
@@ -85,8 +88,10 @@ def compile(
             raise CompileError("target 'reference' has no memory of its own to keep to a memory_budget: use cpu")
         return Interpreted(program)
     made = TritonInterpreted if target == "triton-interpret" else Native
+    if remat is not None and memory_budget is not None:
+        raise CompileError("remat and memory_budget both say where rows are while they wait: give one")
     budget = None if memory_budget is None else Budget(memory_budget, sizes or {})
-    return made(program, without, check=check, budget=budget)
+    return made(program, without, remat=remat, check=check, budget=budget)
 
 
 class Executable(ABC):
@@ -211,12 +216,18 @@ class Compiled(Executable, ABC):
     """A program as kernels and a host program."""
 
     def __init__(
-        self, program: Any, without: Collection[str] = (), *, check: bool = True, budget: Budget | None = None
+        self,
+        program: Any,
+        without: Collection[str] = (),
+        *,
+        remat: Mapping[str, int] | None = None,
+        check: bool = True,
+        budget: Budget | None = None,
     ):
         super().__init__(program)
         with collection_paused():
             self.levels: Levels = (
-                lower(self.module, self.target, without, check=check)
+                lower(self.module, self.target, without, remat=remat, check=check)
                 if budget is None
                 else lower_within(self.module, self.target, without, budget, self.signature.space, check=check)
             )

@@ -10,7 +10,7 @@ import torch
 
 import tempo_ir as tp
 from benchmarks.reinforce_torch import TorchReinforce
-from examples import llama, n_step, reinforce, rnn
+from examples import bptt, llama, n_step, reinforce, rnn
 from tempo_ir import llm, nn, optim
 from tempo_ir.reference import philox
 from tempo_ir.runtime.memory import ALIGNMENT
@@ -262,3 +262,20 @@ def test_learning_from_n_step_returns_keeps_n_rows() -> None:
             assert last.stats.peak_bytes > 200 * row
             assert peaks[n] < last.stats.peak_bytes * (n + 1) / (0.8 * 200) * 1.5  # small rows: the rest weighs more
     assert peaks[None] > 16 * max(peaks[1], peaks[8])
+
+
+def test_backpropagation_in_a_twentieth_of_the_memory() -> None:
+    """Of 2000 steps; the whole is `python examples/bptt.py`."""
+    program = bptt.bptt(batch=4, width=16)
+    generator = np.random.default_rng(0)
+    arguments = {
+        "x": generator.normal(size=(2000, 4, 4)).astype(np.float32),
+        "wanted": generator.normal(size=(2000, 4)).astype(np.float32),
+    }
+    whole = tp.compile(program)
+    expected, _ = bptt.run(whole, arguments, repeats=1)
+    budget = whole.stats.peak_bytes // bptt.SHARE
+    executable = tp.compile(program, remat={"budget": budget, "steps": 2000})
+    out, _ = bptt.run(executable, arguments, repeats=1)
+    assert executable.stats.peak_bytes <= budget
+    assert bptt.difference(out, expected) < 1e-4

@@ -176,3 +176,12 @@ def test_shapes_and_orders_of_axes_as_numpy_takes_them() -> None:
     np.testing.assert_array_equal(out["x"], x.T)
     np.testing.assert_array_equal(out["y"], x.T + 1)
     np.testing.assert_array_equal(out["z"], x.sum(1))
+
+
+def test_an_extent_below_0_is_0() -> None:
+    def program():
+        t, T = tp.dim("t")
+        tp.output("y", tp.sum(tp.concat([tp.ones((T - 2 * t,)), tp.ones((T - t,))])))
+
+    for target in ("reference", "cpu"):
+        assert tp.compile(record(program), target=target)(T=5)["y"].tolist() == [10, 7, 4, 2, 1]

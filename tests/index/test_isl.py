@@ -110,6 +110,18 @@ def test_a_function_of_pieces_and_back(value: str):
     assert isl.same_function(isl.expression(function), function, function.domain())
 
 
+@pytest.mark.parametrize("last", ["T", "T - 1"])
+@pytest.mark.parametrize("first", [-1, 0, 1])
+def test_a_ceiling_does_not_grow_where_it_need_not(first: int, last: str):
+    """The steps of a block, but for some at both ends: of a number of pieces, none is more than a block."""
+    declared = space("dims(b: (T + 99) floordiv 100)")
+    rows = expr(f"max(0, min({first} - 100 * b, 0) + min(100 * b + 99, {last}))")
+    found = isl.ceiling(rows, declared, domain("(b)"))
+    for size in range(1, 400):
+        rows_of = [evaluate(rows, {"b": b, "T": size}) for b in range(-(-size // 100))]
+        assert max(rows_of) <= evaluate(found, {"T": size}) <= 101
+
+
 def test_a_bound_that_is_not_there():
     with pytest.raises(isl.Inexact, match="has no maximum"):
         isl.upper_bound(expr("t"), SPACE, domain("(t where T < 0)"))

@@ -55,6 +55,7 @@ WITHOUT = {
     "host": "it is the caller's function",
     "grad": "torch.autograd is its counterpart, beside every operator here and in test_derivatives.py",
     "stop_gradient": "it computes nothing: torch's detach in test_derivatives.py",
+    "keep": "it computes nothing: where rows lie is no matter of torch's",
     "custom_gradient": "it computes nothing: torch.autograd.Function in the tests of gradients",
     "cotangent": "it stands inside of a custom gradient only",
     "random": "torch draws other numbers from a seed: tests/reference/test_philox.py has the published ones",

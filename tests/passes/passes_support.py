@@ -32,10 +32,12 @@ def parse(text: str) -> ModuleOp:
 
 
 def apply(module: ModuleOp, *passes: str, **options: object) -> ModuleOp:
-    """Run passes by name, verifying after each; options go to all of them."""
+    """Run passes by name, verifying after each; options go to all of them. No pass leaves an op outside that reads."""
     for name in passes:
         get_all_passes()[name]()(**options).apply(Context(), module)
         module.verify()
+        used = (use.operation for op in module.walk() for result in op.results for use in result.uses)
+        assert not [str(user) for user in used if user.parent is None], name
     return module
 
 

@@ -281,6 +281,8 @@ LEFT_ALONE = {
     "identity matrix of floats": "%o = sdg.constant dense<[[1.0, 0.0], [0.0, 1.0]]> : tensor<2x2xf64>\n"
     f"%i = sdg.slice %x[t] take [0:2, 0:2] in (t) : ({M}) -> tensor<2x2xf64>\n"
     '%y = sdg.contract "ab,bc->ac" %i[t], %o in (t) : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>',
+    "a contraction with a number that is not 1": constant("o", "0.5", M)
+    + f'%y = sdg.contract "ab,->a" %x[t], %o in (t) : ({M}, tensor<f64>) -> {U}',
     "outer product": f'%y = sdg.contract "ab,cd->abcd" %x[t], %z in (t) : ({M}, {M}) -> tensor<3x4x3x4xf64>',
     "a product with two uses": binary("mul", "%n[t]", "%m", N, op="i") + binary("mul", "%n[t]", "%n[t]", N, op="j")
     + binary("add", "%i[t]", "%j[t]", N, op="k") + binary("xor", "%k[t]", "%i[t]", N),
@@ -294,3 +296,13 @@ def test_left_alone(name: str):
     text = program(body, result)
     assert ops(text, "sdg-simplify") == ops(text, "sdg-dce")
     check(text)
+
+
+def test_a_sum_of_ones_along_an_axis_that_ends_before_it_begins():
+    check("""
+    sdg.program @p dims(t: T) {
+      %o = sdg.constant 1.0 : tensor<f64>
+      %i = sdg.broadcast %o in (t) : (tensor<f64>) -> tensor<?xf64, #sdg.size<T - 2 * t>>
+      %y = sdg.sum %i[t] axes [0] in (t) : (tensor<?xf64, #sdg.size<T - 2 * t>>) -> tensor<f64>
+      sdg.output "y" %y[t] in (t) : tensor<f64>
+    }""")

@@ -293,6 +293,29 @@ sdg.program @cycle dims(t: T) {
 }
 """
 
+CHECKPOINTS = """
+sdg.program @checkpoints dims(b: (T + 3) floordiv 4, j: 4, t: T) {
+  %x = sdg.input "x" in (t) : tensor<3xf32>
+  %zero = sdg.constant 0.0 : tensor<3xf32>
+  %s = sdg.merge {b = 0 and j = 0 : %zero, j > 0 : %h[b, j - 1], true : %h[b - 1, 3]}
+    in (b, j: 0 to min(4, T - 4 * b)) : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %a = sdg.add %x[4 * b + j], %s[b, j]
+    in (b, j: 0 to min(4, T - 4 * b)) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %h = sdg.tanh %a[b, j] in (b, j: 0 to min(4, T - 4 * b)) : (tensor<3xf32>) -> tensor<3xf32>
+  %s2 = sdg.merge {b = 0 and j = 0 : %zero, j > 0 : %h2[b, j - 1], true : %h[b - 1, 3]}
+    in (b, j: 0 to min(4, T - 4 * b)) : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %a2 = sdg.add %x[4 * b + j], %s2[b, j]
+    in (b, j: 0 to min(4, T - 4 * b)) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %h2 = sdg.tanh %a2[b, j] in (b, j: 0 to min(4, T - 4 * b)) : (tensor<3xf32>) -> tensor<3xf32>
+  %n = sdg.merge {4 * b + j = T - 1 : %zero, j < 3 : %g[b, j + 1], true : %g[b + 1, 0]}
+    in (b, j: 0 to min(4, T - 4 * b)) : (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %p = sdg.mul %h2[b, j], %h2[b, j] in (b, j: 0 to min(4, T - 4 * b)) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %g = sdg.add %p[b, j], %n[b, j] in (b, j: 0 to min(4, T - 4 * b)) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %first = sdg.merge {T = 0 : %zero, true : %g[0, 0]} : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  sdg.output "first" %first : tensor<3xf32>
+}
+"""
+
 SCHEDULABLE = {
     "rnn": RNN,
     "attention": attention("0", "t + 1"),
@@ -308,6 +331,7 @@ SCHEDULABLE = {
     "by_parity": BY_PARITY,
     "mirrored": MIRRORED,
     "opposite": OPPOSITE,
+    "checkpoints": CHECKPOINTS,
 }
 
 NEEDS_ISL = {"skewed": SKEWED, "both_ways_and_skewed": BOTH_WAYS_AND_SKEWED}

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
+from tempo_ir.graphs import minimum_cut
 from tempo_ir.index import cond, domain, evaluate, index, space
 from tempo_ir.lowering.schedule.components import components
 from tempo_ir.lowering.schedule.conditions import solved
-from tempo_ir.lowering.schedule.cut import minimum_cut
 from tempo_ir.lowering.schedule.distances import Distance, Distances
 from tempo_ir.lowering.schedule.fusion import Choices, longest_paths
 from tempo_ir.lowering.schedule.graph import Dependence, Graph, Relation, Statement
@@ -171,6 +171,17 @@ def test_whole_chains_sink() -> None:
         "m (): s[0:T]",
     )
     assert found == "for t up\n  h\nfor t down\n  a\n  b\n  g\n  s\nm"
+
+
+def test_a_recurrence_inside_of_one_point_sinks_as_a_whole() -> None:
+    """Values computed anew from the last row of the block before (h): kept are these rows, and not all (again)."""
+    found = order(
+        "dims(b: B, j: 10)",
+        "h (b, j): h[b, j - 1] if j > 0; h[b - 1, 9] if b > 0 and j = 0",
+        "again (b, j): again[b, j - 1] if j > 0; h[b - 1, 9] if b > 0 and j = 0",
+        "g (b, j): g[b, j + 1] if j < 9; g[b + 1, 0] if b < B - 1 and j = 9; again[b, j]",
+    )
+    assert found == "for b up\n  for j up\n    h\nfor b down\n  for j up\n    again\n  for j down\n    g"
 
 
 def test_what_makes_less_of_what_it_reads_does_not_sink() -> None:

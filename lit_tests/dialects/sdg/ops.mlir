@@ -13,8 +13,10 @@ sdg.program @sources dims(i: I, t: T, e: 4, m: T floordiv 8) where 1 <= I and T 
   %arange = sdg.arange [0:t + 1] in (t) : tensor<?xi64, #sdg.size<t + 1>>
   %bits = sdg.random bits id 0 in (i, t) : tensor<8xi64>
   %uniform = sdg.random uniform id 1 in (i, t: 1 to T) : tensor<8xf32>
+  %there = sdg.random uniform id 1 at [i, t - 1 + call.start.t] in (i, t: 1 to T) : tensor<8xf32>
   %normal = sdg.random normal id 2 in (i, t where t < i) : tensor<8xf64>
   %stop = sdg.stop_gradient %zero : (tensor<4xf32>) -> tensor<4xf32>
+  %last = sdg.keep %index[T - 1] in (where T >= 1) : (tensor<i64>) -> tensor<i64>
   %odd = sdg.merge {t mod 2 = 0 : %index[t], t mod 2 ne 0 and t > 0 : %index[t - 1]} in (t) : (tensor<i64>, tensor<i64>) -> tensor<i64>
   sdg.output "odd" %odd[t] in (t: 1 to T where t mod 2 = 1) : tensor<i64>
 }
@@ -30,8 +32,10 @@ sdg.program @sources dims(i: I, t: T, e: 4, m: T floordiv 8) where 1 <= I and T 
 // CHECK-NEXT:    %arange = sdg.arange [0:t + 1] in (t) : tensor<?xi64, #sdg.size<t + 1>>
 // CHECK-NEXT:    %bits = sdg.random bits id 0 in (i, t) : tensor<8xi64>
 // CHECK-NEXT:    %uniform = sdg.random uniform id 1 in (i, t: 1 to T) : tensor<8xf32>
+// CHECK-NEXT:    %there = sdg.random uniform id 1 at [i, call.start.t + t - 1] in (i, t: 1 to T) : tensor<8xf32>
 // CHECK-NEXT:    %normal = sdg.random normal id 2 in (i, t where t < i) : tensor<8xf64>
 // CHECK-NEXT:    %stop = sdg.stop_gradient %zero : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:    %last = sdg.keep %index[T - 1] in (where T >= 1) : (tensor<i64>) -> tensor<i64>
 // CHECK-NEXT:    %odd = sdg.merge {t mod 2 = 0 : %index[t], t mod 2 ne 0 and t > 0 : %index[t - 1]} in (t) : (tensor<i64>, tensor<i64>) -> tensor<i64>
 // CHECK-NEXT:    sdg.output "odd" %odd[t] in (t: 1 to T where t mod 2 = 1) : tensor<i64>
 // CHECK-NEXT:    }

@@ -212,6 +212,22 @@ class IndexOf(CustomDirective):
 
 
 @irdl_custom_directive
+class AtPoint(CustomDirective):
+    """`at [i, 100 * b + j]`: a point other than the op's own; nothing for its own."""
+
+    point: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        given = parser.parse_optional_keyword("at")
+        self.point.set(state, IndexAttr(parse_optional_index(parser)) if given else NO_INDEX)
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        if point := cast(Index, _data(self.point, op)):
+            state.print_whitespace(printer)
+            printer.print_string(f"at {index_text(point)}")
+
+
+@irdl_custom_directive
 class NumberOf(CustomDirective):
     """A scalar: `0.5`, `3`, `true`, `-inf`."""
 
@@ -241,6 +257,7 @@ class WordOf(CustomDirective):
 
 DIRECTIVES: tuple[type[CustomDirective], ...] = (
     Accesses,
+    AtPoint,
     Cases,
     Dims,
     EntryOf,

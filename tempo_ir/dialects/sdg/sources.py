@@ -27,6 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.sdg.attributes import (
     EntryAttr,
+    IndexAttr,
     NumberAttr,
     RandomKind,
     parse_number,
@@ -48,7 +49,7 @@ from tempo_ir.dialects.types import (
     tensor,
 )
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import Const, Entry, Expr, Slice, free_symbols, substitute
+from tempo_ir.index.expr import Const, Entry, Expr, Index, Slice, free_symbols, substitute
 
 
 class SourceOp(SdgOp):
@@ -264,16 +265,23 @@ def unstarted(entry: Entry, space: Space) -> Entry:
 @irdl_op_definition
 class RandomOp(SdgOp):
     """Philox draws, a function of the seed, `id`, the domain point and the element alone:
-    `sdg.random uniform id 3 in (i, t) : tensor<8xf32>`. Kinds: `bits` (i64, 0 to 2**32 - 1), `uniform`, `normal`."""
+    `sdg.random uniform id 3 in (i, t) : tensor<8xf32>`. Kinds: `bits` (i64, 0 to 2**32 - 1), `uniform`, `normal`.
+
+    `at [100 * b + j + call.start.t]`, behind the id, draws what an op over (t) draws there; as in `sdg.index`, dims
+    count on from where a call starts.
+    """
 
     name = "sdg.random"
 
     kind_attr = prop_def(StringAttr, prop_name="kind")
     id_attr = prop_def(IntegerAttr[I64], prop_name="id")
+    point_attr = prop_def(IndexAttr, prop_name="point")
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
-    assembly_format = "custom<WordOf>($kind) `id` $id custom<InDomain>($domain) attr-dict `:` type($result)"
+    assembly_format = (
+        "custom<WordOf>($kind) `id` $id custom<AtPoint>($point) custom<InDomain>($domain) attr-dict `:` type($result)"
+    )
 
     def __init__(
         self,
@@ -282,9 +290,14 @@ class RandomOp(SdgOp):
         result_type: Tensor,
         *,
         domain: Domain,
+        point: Index = (),
         location: LocationAttr | None = None,
     ):
-        properties = {"kind": StringAttr(str(RandomKind(kind))), "id": IntegerAttr(identity, i64)}
+        properties = {
+            "kind": StringAttr(str(RandomKind(kind))),
+            "id": IntegerAttr(identity, i64),
+            "point": IndexAttr(point),
+        }
         self.setup((), (result_type,), domain, properties, location)
 
     @property
@@ -296,6 +309,19 @@ class RandomOp(SdgOp):
     def identity(self) -> int:
         """The number that tells this op's draws from those of the program's other random ops."""
         return self.id_attr.value.data
+
+    @property
+    def point(self) -> tuple[Expr, ...]:
+        """The point whose numbers are drawn, over the dims of the domain; empty for the op's own."""
+        return tuple(entry for entry in self.point_attr.data if not isinstance(entry, Slice))
+
+    def verify_scope(self, space: Space) -> None:
+        super().verify_scope(space)
+        for entry in self.point_attr.data:
+            if isinstance(entry, Slice):
+                raise VerifyException(f"numbers are drawn at a point, got the range {entry}")
+            if (problem := scope_problem(unstarted(entry, space), self.domain, space)) is not None:
+                raise VerifyException(problem)
 
     def verify_(self) -> None:
         super().verify_()

@@ -432,3 +432,30 @@ class StopGradientOp(AccessOp):
 
     def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
         return (self.accesses[0].tensor,)
+
+
+@irdl_op_definition
+class KeepOp(AccessOp):
+    """The operand as it is, kept in memory of its own; who reads it does not keep what it is of. sdg-remat makes one of
+    the last row of each block: `sdg.keep %h[b, 99] in (b: 0 to T floordiv 100) : (tensor<4xf32>) -> tensor<4xf32>`."""
+
+    name = "sdg.keep"
+
+    operand = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        operand: Operand,
+        *,
+        domain: Domain,
+        result_type: Tensor | None = None,
+        location: LocationAttr | None = None,
+    ):
+        access = as_access(operand)
+        self.setup((access,), (result_type or access.tensor,), domain, {}, location)
+
+    def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
+        return (self.accesses[0].tensor,)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute
 
 from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, TokenType
 from tempo_ir.dialects.sdg.base import SdgOp
-from tempo_ir.dialects.types import SizeAttr, as_tensor
+from tempo_ir.dialects.types import SizeAttr, Tensor, as_tensor, shape_of, tensor
 from tempo_ir.index.expr import Expr, Sym, free_symbols, substitute
 
 
@@ -48,3 +48,25 @@ def attribute_symbols(attribute: Attribute) -> frozenset[str]:
             return frozenset[str]().union(*(attribute_symbols(item) for item in items))
         case _:
             return frozenset()
+
+
+def attribute_at(attribute: Attribute, bindings: Mapping[str, Expr]) -> Attribute:
+    """A property of an op with dims and bounds replaced."""
+    match attribute:
+        case EntryAttr():
+            return EntryAttr(substitute(attribute.data, bindings))
+        case IndexAttr():
+            return IndexAttr(substitute(attribute.data, bindings))
+        case CondAttr():
+            return CondAttr(substitute(attribute.data, bindings))
+        case _:
+            return attribute
+
+
+def type_at(type: Attribute, bindings: Mapping[str, Expr]) -> Tensor:
+    """A tensor type with dims and bounds replaced in its extents."""
+    whole = as_tensor(type)
+    if not isinstance(whole.encoding, SizeAttr):
+        return whole
+    extents = [extent if isinstance(extent, int) else substitute(extent, bindings) for extent in shape_of(whole)]
+    return tensor(whole.element_type, extents)

@@ -14,7 +14,7 @@ from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import UI32
 from tempo_ir.dialects.tile.builder import Value
 from tempo_ir.dialects.types import dtype_name
-from tempo_ir.index import Const, Expr, Sym
+from tempo_ir.index import Const, Expr, Sym, substitute
 from tempo_ir.lowering.kernels.elementwise import positions
 from tempo_ir.lowering.kernels.layout import row_major
 from tempo_ir.lowering.kernels.tiles import Coordinates, Tile, combine
@@ -36,7 +36,7 @@ def emit_random(translator: Translator, op: Operation, at: Coordinates) -> Tile:
     assert isinstance(op, sdg.RandomOp)
     builder = translator.builder
     element = flat_position(translator, op, at)
-    first, second, third = (builder.index(word).to(UI32) for word in _point_words(translator))
+    first, second, third = (builder.index(word).to(UI32) for word in _point_words(translator, op))
     counter = element.value.to(UI32), first, second, third
     key = builder.index(SEED).to(UI32), builder.const(op.identity, UI32)
     words = [Tile(word, element.lanes) for word in builder.philox(key, counter)]
@@ -61,11 +61,12 @@ def flat_position(translator: Translator, op: sdg.RandomOp, at: Coordinates) -> 
     return total
 
 
-def _point_words(translator: Translator) -> tuple[Expr, Expr, Expr]:
+def _point_words(translator: Translator, op: sdg.RandomOp) -> tuple[Expr, Expr, Expr]:
     """Words 1 to 3 of the counter; a sum that the launch evaluates is taken modulo 2**32 in the kernel."""
-    values = (*translator.point, Const(0), Const(0))
+    point = tuple(substitute(entry, translator.counted) for entry in op.point) or translator.point
+    values = (*point, Const(0), Const(0))
     rest: Expr = Const(0)
-    for value in translator.point[2:]:
+    for value in point[2:]:
         rest = (rest * WEYL + value) % (1 << 32)
     return values[0], values[1], rest
 

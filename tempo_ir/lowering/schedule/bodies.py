@@ -19,7 +19,9 @@ from tempo_ir.dialects.sdg import (
     EntryAttr,
     IndexAttr,
     IndexOp,
+    KeepOp,
     OutputOp,
+    RandomOp,
     SdgOp,
     StopGradientOp,
 )
@@ -49,7 +51,7 @@ def is_body_of(leaf: BodyOperation, op: SdgOp, memory: Mapping[SSAValue, SSAValu
         return isinstance(producer, FORMULAS) and isinstance(inner, Operation) and is_formula_at(inner, producer, index)
 
     inner = [one for one in leaf.body.block.ops if not isinstance(one, YieldOp)]
-    if isinstance(op, OutputOp | StopGradientOp):
+    if isinstance(op, KeepOp | OutputOp | StopGradientOp):
         (access,) = op.accesses
         return all(isinstance(one, FORMULAS) for one in inner) and all(reads(value, access) for value in leaf.yielded)
     (*formulas, work) = inner
@@ -78,7 +80,7 @@ def is_formula_at(found: Operation, formula: SdgOp, index: Index) -> bool:
 
 def is_op_at(found: Operation, op: SdgOp, bindings: Bindings) -> bool:
     """Whether an op of a body is another one with its dims replaced."""
-    values = _values(bindings, op.space.names) if isinstance(op, IndexOp | ArangeOp) else bindings
+    values = _values(bindings, op.space.names) if isinstance(op, IndexOp | ArangeOp | RandomOp) else bindings
     expected = {name: _at(attribute, values) for name, attribute in op.properties.items() if name not in PLACED}
     return (
         found.name == op.name

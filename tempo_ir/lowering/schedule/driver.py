@@ -77,17 +77,19 @@ def ordered(statements: Statements, distances: Distances, choices: Choices = PLA
 
 
 def _best(statements: Statements, plain: list[Node], distances: Distances, options: Options) -> list[Node]:
-    """The order that the cost model of the target likes best; the plain one unless another is clearly better."""
+    """The order that the cost model of the target likes best; the plain one unless another is clearly faster and keeps
+    no more."""
     estimator = Estimator(statements.graph, distances, MACHINES[options.target])
-    best, least = plain, estimator.estimate(plain).seconds * WORTH_IT
+    first = estimator.estimate(plain)
+    best, least = plain, first.seconds * WORTH_IT
     for choices in islice(_choices(statements.graph.space, options.apart), options.max_candidates - 1):
         try:
             order = schedule(statements.graph, distances, choices)
         except UnorderedError:
             continue
-        seconds = estimator.estimate(order).seconds
-        if seconds < least:
-            best, least = order, seconds
+        found = estimator.estimate(order)
+        if found.seconds < least and found.peak_bytes <= first.peak_bytes:
+            best, least = order, found.seconds
     return best
 
 

@@ -57,8 +57,8 @@ class Cluster:
     """
     Statements of one loop, with shifts for each direction that is still possible.
 
-    `parallel`: no iteration needs another. Without a dim it is a leaf, or, with `nodes`, a component that was ordered
-    in another way.
+    `parallel`: no iteration needs another, and nothing recurs inside of one; `movable`: no iteration needs another.
+    Without a dim it is a leaf, or, with `nodes`, a component that was ordered in another way.
     """
 
     dim: str | None
@@ -66,6 +66,7 @@ class Cluster:
     forms: dict[Direction, dict[int, int]] = field(default_factory=dict[Direction, dict[int, int]])
     nodes: Sequence[Node] = ()
     parallel: bool = False
+    movable: bool = False
 
 
 def least_shifts(
@@ -83,6 +84,12 @@ def least_shifts(
             return None
         constraints.append((edge.producer, edge.consumer, -least))
     return longest_paths(statements, constraints)
+
+
+def is_present(distances: Distances, edge: Edge, dim: str) -> bool:
+    """Whether an edge reads only the same point of a dim."""
+    distance = distances.of(edge.dependence.relation, dim, edge.fixed)
+    return distance is None or (distance.lower == 0 and distance.upper == 0)
 
 
 def longest_paths(nodes: Sequence[int], constraints: Sequence[tuple[int, int, int]]) -> dict[int, int] | None:
@@ -125,7 +132,8 @@ class Level:
     """
     The loops of one level while they are fused: every edge leads from a cluster to the same or a later one.
 
-    `home` is the position of each statement's cluster; `alone` holds the statements that are in no recurrence.
+    `home` is the position of each statement's cluster; `alone` holds the statements that are in no recurrence along the
+    dim of theirs.
     """
 
     graph: Graph
@@ -139,7 +147,7 @@ class Level:
     def place(self, item: Cluster) -> None:
         """Fuse a loop into the last one that it reads, else into a later one like it, or put it at the end."""
         inside = set(item.statements)
-        if item.parallel:
+        if item.movable:
             self.alone |= inside
         edges = [e for s in item.statements for e in self.reads.get(s, ()) if e.producer not in inside]
         last = max((self.home[edge.producer] for edge in edges), default=-1)
@@ -187,12 +195,7 @@ class Level:
             return True
         if first.parallel != second.parallel or first.dim is None:
             return False
-        return not first.parallel or all(self.is_present(edge, first.dim) for edge in edges)
-
-    def is_present(self, edge: Edge, dim: str) -> bool:
-        """Whether an edge reads only the same point of a dim."""
-        distance = self.distances.of(edge.dependence.relation, dim, edge.fixed)
-        return distance is None or (distance.lower == 0 and distance.upper == 0)
+        return not first.parallel or all(is_present(self.distances, edge, first.dim) for edge in edges)
 
     def delay(
         self,

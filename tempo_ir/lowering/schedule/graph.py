@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import TRUE, Cond, Const, Index, Slice, Sym
+from tempo_ir.index.expr import TRUE, Cond, Const, Index, Slice, Sym, evaluate
+
+NOMINAL_BOUND = 128
+"""What the cost model takes every bound to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +99,9 @@ class Graph:
     statements: Sequence[Statement]
     dependences: Sequence[Dependence]
     ending: Ending | None = None
+
+    @cached_property
+    def nominal_sizes(self) -> Mapping[str, int]:
+        """How many points each dim is taken to have."""
+        bounds = dict.fromkeys(self.space.params, NOMINAL_BOUND)
+        return {dim: max(1, evaluate(bound, bounds)) for dim, bound in self.space.dims}

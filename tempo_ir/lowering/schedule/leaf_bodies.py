@@ -20,27 +20,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ArrayAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tempo_ir.dialects.loop import BufferAccess, ComputeOp, HostOp, IfOp, YieldOp, call_start
 from tempo_ir.dialects.sdg import (
     NO_DIMS,
     Access,
     ArangeOp,
-    CondAttr,
     DomainAttr,
-    EntryAttr,
     IndexAttr,
     IndexOp,
+    KeepOp,
     MergeOp,
     OutputOp,
+    RandomOp,
     SdgOp,
     StopGradientOp,
     TokenType,
     UntilOp,
 )
 from tempo_ir.dialects.sdg import HostOp as SdgHostOp
-from tempo_ir.dialects.types import SizeAttr, Tensor, as_tensor, shape_of, tensor
+from tempo_ir.dialects.sdg.symbols import attribute_at, type_at
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import FALSE, TRUE, Cond, Expr, Slice, Sym, free_symbols, substitute
 from tempo_ir.lowering.schedule.conditions import solved
@@ -49,7 +49,7 @@ from tempo_ir.lowering.schedule.statements import Work, is_inline
 Bindings = Mapping[str, Expr]
 
 ARGUMENT_NAMES = "abcdefgh"
-COPIES = (MergeOp, OutputOp, StopGradientOp)
+COPIES = (KeepOp, MergeOp, OutputOp, StopGradientOp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +157,8 @@ class _Body:
 
 def in_tensor_form(op: SdgOp, operands: Sequence[SSAValue], bindings: Bindings) -> Operation:
     """A copy of an op over no dims that takes its operands whole, with the dims of its domain replaced."""
-    here = _counted(bindings, op.space) if isinstance(op, IndexOp | ArangeOp) else bindings
-    properties = {name: _attribute_at(attribute, here) for name, attribute in op.properties.items()}
+    here = _counted(bindings, op.space) if isinstance(op, IndexOp | ArangeOp | RandomOp) else bindings
+    properties = {name: attribute_at(attribute, here) for name, attribute in op.properties.items()}
     properties["domain"] = DomainAttr(NO_DIMS)
     if "indices" in properties:
         properties["indices"] = ArrayAttr([IndexAttr(())] * len(operands))
@@ -180,27 +180,6 @@ def _counted(bindings: Bindings, space: Space) -> Bindings:
     """
     relative = {name: Sym(name) - Sym(call_start(name)) for name in space.names}
     return {dim: substitute(value, relative) + Sym(call_start(dim)) for dim, value in bindings.items()}
-
-
-def type_at(type: Attribute, bindings: Bindings) -> Tensor:
-    """A tensor type with the symbols of its extents replaced."""
-    whole = as_tensor(type)
-    if not isinstance(whole.encoding, SizeAttr):
-        return whole
-    extents = [extent if isinstance(extent, int) else substitute(extent, bindings) for extent in shape_of(whole)]
-    return tensor(whole.element_type, extents)
-
-
-def _attribute_at(attribute: Attribute, bindings: Bindings) -> Attribute:
-    match attribute:
-        case EntryAttr():
-            return EntryAttr(substitute(attribute.data, bindings))
-        case IndexAttr():
-            return IndexAttr(substitute(attribute.data, bindings))
-        case CondAttr():
-            return CondAttr(substitute(attribute.data, bindings))
-        case _:
-            return attribute
 
 
 def _buffer_access(buffers: Mapping[SSAValue, SSAValue], access: Access, bindings: Bindings) -> BufferAccess:

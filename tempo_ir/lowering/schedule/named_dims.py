@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from tempo_ir.lowering.schedule.components import components
 from tempo_ir.lowering.schedule.distances import Distances
-from tempo_ir.lowering.schedule.fusion import DIRECTIONS, Choices, Cluster, Edge, Level, least_shifts
+from tempo_ir.lowering.schedule.fusion import DIRECTIONS, Choices, Cluster, Edge, Level, is_present, least_shifts
 from tempo_ir.lowering.schedule.graph import Dependence, Ending, Graph
 from tempo_ir.lowering.schedule.order import Direction, Leaf, Loop, Node
 from tempo_ir.lowering.schedule.sinking import sink
@@ -120,7 +120,8 @@ class _Scheduler:
                 if (shifts := least_shifts(self.distances, component, edges, dim, direction)) is not None:
                     forms[direction] = shifts
             if forms:
-                return Cluster(dim, component, forms, parallel=not edges)
+                stays = all(is_present(self.distances, edge, dim) for edge in edges)
+                return Cluster(dim, component, forms, parallel=not edges, movable=stays)
         nodes = self.last_resort(self.graph, component, edges) if self.last_resort is not None else None
         if nodes is None:
             raise UnorderedError(component, [edge.dependence for edge in edges])

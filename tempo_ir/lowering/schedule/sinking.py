@@ -4,8 +4,9 @@ Which loop computes what: statements that could be in several loops go where the
 Before, every statement is in the first loop that it could be in. A forward loop then computes what only the backward
 loop needs: `u = 1 - h * h` is kept for every step beside `h`. The loops of one dim are in a row; between each two of
 them a minimum cut says which statements come before it: those that have to are held on their side, and a value that
-is made before and read after costs its bytes. Of equal cuts the latest is taken. The cuts of one row are nested, so
-that together they say where each statement goes.
+is made before and read after costs the bytes of the rows that are read. Of equal cuts the latest is taken. The cuts of
+one row are nested, so that together they say where each statement goes. A recurrence along other dims, inside of one
+point of this one, moves as a whole: what is computed anew, block by block, for a backward loop over blocks runs there.
 
 The graph of a cut is that of Jain et al., "Checkmate" (2020), for what to keep for a backward pass, without
 recomputation.
@@ -15,15 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
+from math import inf, prod
 from typing import Literal, TypeAlias
 
-from tempo_ir.lowering.schedule.cut import minimum_cut
-from tempo_ir.lowering.schedule.fusion import DIRECTIONS, Cluster, Edge, Level, least_shifts
+from tempo_ir.graphs import minimum_cut
+from tempo_ir.index.expr import Slice, free_symbols
+from tempo_ir.lowering.schedule.fusion import DIRECTIONS, Cluster, Edge, Level, is_present, least_shifts
 
-CutNode: TypeAlias = tuple[Literal["source", "sink", "made", "kept"], int]
-SOURCE: CutNode = ("source", 0)
-SINK: CutNode = ("sink", 0)
+CutNode: TypeAlias = tuple[Literal["source", "sink", "made", "kept"], int, int]
+"""What, of which statement, and of what is kept how many rows."""
+SOURCE: CutNode = ("source", 0, 0)
+SINK: CutNode = ("sink", 0, 0)
 
 
 def sink(level: Level) -> None:
@@ -74,7 +77,7 @@ class _Row:
             }
 
     def _free(self) -> set[int]:
-        """The statements that are in no recurrence, have a reader, and may be anywhere between what they read and
+        """The statements that recur not along the dim, have a reader, and may be anywhere between what they read and
         it."""
         statements = self.level.graph.statements
         inside = {n for n, position in self.level.home.items() if position in self.positions}
@@ -98,7 +101,7 @@ class _Row:
         places = dict.fromkeys(free, self.positions[-1])
         for before, after in reversed(list(zip(self.positions[:-1], self.positions[1:], strict=True))):
             made = minimum_cut(self._capacities(free, before, after), SOURCE, SINK)
-            places.update({number: before for number in free if ("made", number) in made})
+            places.update({number: before for number in free if ("made", number, 0) in made})
         while self._stay(places):
             pass
         return places
@@ -118,11 +121,11 @@ class _Row:
         home = self.level.home
         capacities: dict[tuple[CutNode, CutNode], float] = {}
         for number in free:
-            made: CutNode = ("made", number)
+            made: CutNode = ("made", number, 0)
             for edge in self._reads(number):
                 strict = self._is_strict(edge)
                 if edge.producer in free:
-                    capacities[made, ("made", edge.producer)] = inf
+                    capacities[made, ("made", edge.producer, 0)] = inf
                 elif home[edge.producer] > before or (strict and home[edge.producer] == before):
                     capacities[made, SINK] = inf
             for edge in self.consumers.get(number, ()):
@@ -139,19 +142,33 @@ class _Row:
     ) -> None:
         """What it costs that a value is made before the cut and read after it."""
         statement = self.level.graph.statements[number]
-        if self.dim not in statement.dims or (number not in free and self.level.home[number] > before):
+        home = self.level.home
+        if self.dim not in statement.dims or (number not in free and home[number] > before):
             return
-        readers = [edge.consumer for edge in self.consumers.get(number, ())]
-        kept: CutNode = ("kept", number)
-        is_kept = any(reader not in free and self.level.home[reader] >= after for reader in readers)
-        if number not in free and is_kept:
-            return
-        capacities[("made", number) if number in free else SOURCE, kept] = float(statement.weight)
-        if is_kept:
-            capacities[kept, SINK] = inf
-        for reader in readers:
-            if reader in free:
-                capacities[kept, ("made", reader)] = inf
+        for rows, readers in self._readers_by_rows(number).items():
+            is_kept = any(reader not in free and home[reader] >= after for reader in readers)
+            if number not in free and is_kept:
+                continue
+            kept: CutNode = ("kept", number, rows)
+            capacities[("made", number, 0) if number in free else SOURCE, kept] = float(statement.weight * rows)
+            if is_kept:
+                capacities[kept, SINK] = inf
+            for reader in readers:
+                if reader in free:
+                    capacities[kept, ("made", reader, 0)] = inf
+
+    def _readers_by_rows(self, number: int) -> dict[int, list[int]]:
+        """The readers of a value, by how many of its rows at one point of the dim they read: all that its other dims
+        have, or, of dims that are read at one point, one."""
+        sizes = self.level.graph.nominal_sizes
+        found: dict[int, list[int]] = {}
+        for edge in self.consumers.get(number, ()):
+            relation = edge.dependence.relation
+            entries = zip(relation.producer.dims, relation.index, strict=True)
+            varying = [dim for dim, entry in entries if isinstance(entry, Slice) or free_symbols(entry) & sizes.keys()]
+            rows = prod(sizes[dim] for dim in varying if dim != self.dim)
+            found.setdefault(rows, []).append(edge.consumer)
+        return found
 
     def _rebuilt(self, position: int, home: Mapping[int, int]) -> Cluster | None:
         """The loop at a position with the statements that are there now; None if they have no order in one loop."""
@@ -159,7 +176,11 @@ class _Row:
         members = sorted(number for number, place in home.items() if place == position)
         inside = set(members)
         edges = [edge for number in members for edge in self._reads(number) if edge.producer in inside]
-        if old.parallel and self.level.choices.apart and not all(self.level.is_present(e, self.dim) for e in edges):
+        if (
+            old.parallel
+            and self.level.choices.apart
+            and not all(is_present(self.level.distances, e, self.dim) for e in edges)
+        ):
             return None
         rebuilt = Cluster(self.dim, members, parallel=old.parallel)
         for direction in DIRECTIONS:

@@ -13,8 +13,8 @@ from xdsl.ir import SSAValue
 from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferDim, FreeOp, OutputOp, ProgramOp
 from tempo_ir.dialects.loop.ending import Unknown
 from tempo_ir.index.domain import Space
-from tempo_ir.index.expr import Const, Expr, Index, Slice, Sym, free_symbols
-from tempo_ir.index.isl import NotAffine
+from tempo_ir.index.expr import Const, Expr, Index, Slice, Sym, compare, free_symbols
+from tempo_ir.index.isl import NotAffine, prove
 from tempo_ir.lowering.storage.groups import Cells, Copy, Group, Member, merged
 from tempo_ir.lowering.storage.liveness import RESULT, CellUse, Liveness, Question
 from tempo_ir.lowering.storage.starts import Start, possible_starts
@@ -272,7 +272,7 @@ class Planner:
         name = group.dims[position]
         if window == 1 and not _is_sliced(uses, position):
             return None
-        if window is not None and not (isinstance(extent, Const) and extent.value <= window):
+        if window is not None and not prove(compare("<=", extent, window), self.space):
             return BufferDim(name, "ring", slots=window)
         declared = dict(self.space.dims).get(name)
         storage = "growing" if group.output is None and _grows(uses, position) else "full"
@@ -284,7 +284,7 @@ def _fits(shape: _Shape, parts: Sequence[_Shape]) -> bool:
     most = max((part.unbounded for part in parts), default=0)
     if shape.unbounded != most:
         return shape.unbounded < most
-    return shape.slots <= sum(part.slots for part in parts if part.unbounded == most) or most > 0
+    return shape.slots <= sum(part.slots for part in parts if part.unbounded == most)
 
 
 def _rows(output: Member, space: Space) -> Index:

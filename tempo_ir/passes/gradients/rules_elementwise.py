@@ -23,6 +23,7 @@ from tempo_ir.dialects.sdg import (
     FloordivOp,
     FloorOp,
     GeOp,
+    KeepOp,
     Log1pOp,
     LogOp,
     LtOp,
@@ -230,6 +231,7 @@ RULES: Mapping[type[AccessOp], Rule] = MappingProxyType(
         **dict.fromkeys(FLAT, constant_almost_everywhere),
         **BINARY,
         CastOp: cast,
+        KeepOp: cast,
         SelectOp: select,
     }
 )

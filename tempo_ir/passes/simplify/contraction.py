@@ -26,7 +26,7 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.dialects.sdg.symbols import position
 from tempo_ir.dialects.types import Extent, element, is_float, shape_of, tensor
-from tempo_ir.index import Const, Domain, Expr, Slice, free_symbols
+from tempo_ir.index import Const, Domain, Expr, Slice, free_symbols, maximum
 from tempo_ir.passes.building import narrowed, number_of, static_product
 from tempo_ir.passes.simplify.rule import (
     Rewriting,
@@ -117,10 +117,11 @@ def operand_of_ones(op: ContractOp, rewriting: Rewriting) -> bool:
         factor = number_of(op.accesses[number])
         if factor is None or not _has_letters_elsewhere(op, number, op.letters[0][number]):
             continue
-        rest = _without_operand(op, number)
-        if factor == 1 and rewriting.become(op, rest):
-            return True
-        if factor != 1 and exact and not isinstance(factor, bool):
+        if factor == 1:
+            if rewriting.become(op, _without_operand(op, number)):
+                return True
+        elif exact and not isinstance(factor, bool):
+            rest = _without_operand(op, number)
             scalar = ConstantOp(factor, tensor(element(op.result.type)))
             product = MulOp(Access(rest.result, current_point(rest)), Access(scalar.result), domain=op.domain)
             if rewriting.become(op, product, rest, scalar):
@@ -272,7 +273,9 @@ def _counted_sum(
     total = source
     if axes:
         total = _insert(rewriting, SumOp(source, axes, domain=op.domain))
-    factor = _count(rewriting, static_product(extents), op.domain, op)
+    counts = [maximum(0, extent) for extent in extents]  # an extent below 0 is that of an axis of nothing
+    count = op.domain.simplify(static_product(counts), op.space)
+    factor = _count(rewriting, count, op.domain, op)
     return rewriting.become(op, MulOp(total, factor, domain=op.domain))
 
 

@@ -50,6 +50,12 @@ def cycles_along(ops: Sequence[SdgOp], dim: str, space: Space) -> Iterator[tuple
     within a step of `i` it is no cycle. A group of which `False` is said reads itself at the current point of `dim`
     only: it may be vectorised as a whole, or not at all. Ops in no group depend on themselves in no way.
     """
+    for component, edges in groups_along(ops, dim, space):
+        yield component, any(edge.entry(dim) != Sym(dim) for edge in edges)
+
+
+def groups_along(ops: Sequence[SdgOp], dim: str, space: Space) -> Iterator[tuple[list[SdgOp], list[Edge]]]:
+    """The groups of `cycles_along`, each with the reads among its ops that no other dim carries."""
     pending = [(list(ops), edges_of(ops))]
     while pending:
         members, edges = pending.pop()
@@ -58,7 +64,7 @@ def cycles_along(ops: Sequence[SdgOp], dim: str, space: Space) -> Iterator[tuple
             own = [edge for edge in edges if edge.producer in inside and edge.reader in inside]
             left = _cut(component, own, dim, space)
             if left is None:
-                yield component, any(edge.entry(dim) != Sym(dim) for edge in own)
+                yield component, own
             else:
                 pending.append((component, left))
 

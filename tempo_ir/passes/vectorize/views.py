@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tempo_ir.dialects.sdg import Access, TransposeOp
 from tempo_ir.dialects.types import shape_of
-from tempo_ir.index import Entry, Index, Slice
+from tempo_ir.index import Const, Entry, Index, Slice
 from tempo_ir.passes.building import GraphBuilder, full
 from tempo_ir.passes.utilities import is_slice
 from tempo_ir.passes.vectorize.batching import Batch, on_axis
@@ -23,9 +23,14 @@ def view(build: GraphBuilder, batched: Access, dims: tuple[str, ...], batch: Bat
     taken = on_axis(entry, batch)
     if not isinstance(taken, Slice):
         return _taken(build, read, axis, taken)
-    if taken != full(batch.count):
+    if not _is_whole(build, taken, batch):
         read = _taken(build, read, axis, taken)
     return _moved(build, read, axis, sum(map(is_slice, index[:position])))
+
+
+def _is_whole(build: GraphBuilder, taken: Slice, batch: Batch) -> bool:
+    """Whether a range is the axis: `0:T - 1` of `max(0, T - 1)` rows."""
+    return taken.start == Const(0) and taken.step == 1 and build.is_equal(taken.extent, batch.count)
 
 
 def _taken(build: GraphBuilder, read: Access, axis: int, entry: Entry) -> Access:
