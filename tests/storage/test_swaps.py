@@ -172,14 +172,11 @@ def random_texts(count: int) -> Sequence[str]:
 
 
 def test_random_programs() -> None:
-    swapped = 0
     for number, text in enumerate(random_texts(16)):
         asked = with_requests(text, random.Random(number).choice((0, 1, 2, 5)))
         if asked is not None:
             program = planned(asked)
-            swapped += bool(of_type(program, loop.FetchOp))
             agrees(asked, program, sizes=(1, 2, 3, 6))
-    assert swapped > 0
 
 
 # -- the checkers
