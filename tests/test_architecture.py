@@ -21,7 +21,12 @@ LEVELS = {
     "runtime": 5,
     "tools": 6,
 }
-WRAPPERS = {"islpy": {"index/isl.py"}, "llvmlite": {"lowering/llvm/engine.py"}, "triton": {"lowering/triton"}}
+WRAPPERS = {
+    "islpy": {"index/isl.py"},
+    "llvmlite": {"lowering/llvm/engine.py"},
+    "triton": {"lowering/triton"},
+    "scipy": {"passes/ilp.py"},
+}
 LONGEST_FILE = 620
 
 

@@ -55,3 +55,32 @@ sdg.program @kinds dims(i: I, t: T) where T >= 1 {
 // CHECK:         sdg.div {{.*}} in (i)
 // CHECK:         sdg.constant -inf
 // CHECK:         sdg.maximum %h[i, t], {{.*}} in (i, t)
+
+// -----
+
+// back-propagation through time: what the way back makes is summed as it goes down, where there is no memory for it
+// RUN: tempo-opt %s --split-input-file --check-each -p sdg-accumulate{memory=0} | filecheck %s --check-prefix=BACK
+// RUN: tempo-opt %s --split-input-file -p 'sdg-accumulate{memory=0},sdg-vectorize,sdg-simplify,sdg-reduce-domain,sdg-schedule,loop-form-kernels,loop-plan-storage' | filecheck %s --check-prefix=ONE
+
+// BACK-LABEL: sdg.program @back
+// BACK:         %g = sdg.contract "bk,bn->kn" %h[t], %b[t] in (t)
+// BACK:         %w = sdg.merge {t = T - 1 : %{{.*}}, t < T - 1 : %w_1[t + 1]} in (t)
+// BACK-NEXT:    %w_1 = sdg.add %w[t], %g[t] in (t)
+// BACK:         sdg.merge {T = 0 : %{{.*}}, T > 0 : %w_1[0]}
+
+// ONE-LABEL: loop.program @back
+// ONE:         loop.for t = T - 1 down to 0 {
+// ONE:           outs(%w)
+sdg.program @back dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<16x32xf32>
+  %zero = sdg.constant 0.0 : tensor<16x32xf32>
+  %s = sdg.merge {t = 0 : %zero, t > 0 : %h[t - 1]} in (t) : (tensor<16x32xf32>, tensor<16x32xf32>) -> tensor<16x32xf32>
+  %s1 = sdg.add %s[t], %x[t] in (t) : (tensor<16x32xf32>, tensor<16x32xf32>) -> tensor<16x32xf32>
+  %h = sdg.tanh %s1[t] in (t) : (tensor<16x32xf32>) -> tensor<16x32xf32>
+  %n = sdg.merge {t = T - 1 : %zero, t < T - 1 : %b[t + 1]} in (t) : (tensor<16x32xf32>, tensor<16x32xf32>) -> tensor<16x32xf32>
+  %n1 = sdg.mul %n[t], %h[t] in (t) : (tensor<16x32xf32>, tensor<16x32xf32>) -> tensor<16x32xf32>
+  %b = sdg.add %n1[t], %x[t] in (t) : (tensor<16x32xf32>, tensor<16x32xf32>) -> tensor<16x32xf32>
+  %g = sdg.contract "bk,bn->kn" %h[t], %b[t] in (t) : (tensor<16x32xf32>, tensor<16x32xf32>) -> tensor<32x32xf32>
+  %w = sdg.sum %g[0:T] axes [0] : (tensor<32x32xf32>) -> tensor<32x32xf32>
+  sdg.output "w" %w : tensor<32x32xf32>
+}

@@ -25,20 +25,21 @@ sdg.program @to_the_end dims(t: T) {
 
 // -----
 
-// the same as a recurrence that reads the future
+// a recurrence that reads the future makes rows from the last to the first, and each is summed with the one before it
 sdg.program @backwards dims(t: T) {
   %a = sdg.input "a" in (t) : tensor<16x8xf32>
   %x = sdg.merge {t = 0 : %a[t], t > 0 : %x1[t - 1]} in (t) : (tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<16x8xf32>
   %x1 = sdg.tanh %x[t] in (t) : (tensor<16x8xf32>) -> tensor<16x8xf32>
   %r = sdg.merge {t = T - 1 : %x[t], t < T - 1 : %r1[t + 1]} in (t) : (tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<16x8xf32>
   %r1 = sdg.sin %r[t] in (t) : (tensor<16x8xf32>) -> tensor<16x8xf32>
-  %s = sdg.sum %r[0:T] axes [0, 1] : (tensor<16x8xf32>) -> tensor<8xf32>
+  %q = sdg.mul %r[t], %r[max(0, t - 1)] in (t) : (tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<16x8xf32>
+  %s = sdg.sum %q[0:T] axes [0, 1] : (tensor<16x8xf32>) -> tensor<8xf32>
   sdg.output "s" %s : tensor<8xf32>
 }
 
 // REMARK: remark: not accumulated over t: what it reduces waits for the last step [sdg-accumulate]
 // CHECK-LABEL: sdg.program @backwards
-// CHECK:         %s = sdg.sum %r[0:T] axes [0, 1]
+// CHECK:         %s = sdg.sum %q[0:T] axes [0, 1]
 
 // -----
 

@@ -38,16 +38,19 @@ class Costs:
     """Closed forms over the bounds of a program, of one call.
 
     `operations` are arithmetic ones; `bytes_moved` what kernels and leaves read and write; `copies` how many rows are
-    copied and nothing else; `launches` and `host_calls` how often a kernel or a host method runs; `peak_bytes` the
-    greatest sum of buffers that are live together, beside the caller's arrays. `left_out` says what has no closed form.
+    copied and nothing else, `transfers` how many go to the host or come back; `launches` and `host_calls` how often a
+    kernel or a host method runs; `peak_bytes` the greatest sum of buffers that are live together, beside the caller's
+    arrays, `host_bytes` that of those with the host. `left_out` says what has no closed form.
     """
 
     operations: sympy.Expr
     bytes_moved: sympy.Expr
     copies: sympy.Expr
+    transfers: sympy.Expr
     launches: sympy.Expr
     host_calls: sympy.Expr
     peak_bytes: sympy.Expr
+    host_bytes: sympy.Expr
     left_out: tuple[str, ...] = ()
 
     @property
@@ -82,8 +85,10 @@ def program_costs(program: loop.ProgramOp) -> Costs:
     counter = _Counter(program.space)
     for run in _runs(program.body.block, (), TRUE):
         counter.add(run)
-    totals = {name: counter.total(name) for name in ("operations", "bytes_moved", "copies", "launches", "host_calls")}
-    return Costs(**totals, peak_bytes=_peak(program), left_out=tuple(counter.left_out))
+    names = ("operations", "bytes_moved", "copies", "transfers", "launches", "host_calls")
+    totals = {name: counter.total(name) for name in names}
+    peaks = {"peak_bytes": peak_bytes(program), "host_bytes": peak_bytes(program, host=True)}
+    return Costs(**totals, **peaks, left_out=tuple(counter.left_out))
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,8 @@ class _Counter:
             self._add("bytes_moved", run, _Amount(width, shape_of(access.type)))
         if isinstance(op, loop.HostOp):
             self._add("host_calls", run, _Amount(1))
+        if isinstance(op, loop.TransferOp):
+            self._add("transfers", run, _Amount(1))
         if not isinstance(op, loop.BodyOperation):
             return
         self._add("launches", run, _Amount(1))
@@ -214,13 +221,13 @@ def _work(op: Operation) -> _Amount:
             return _Amount(0)
 
 
-def _peak(program: loop.ProgramOp) -> sympy.Expr:
-    """The greatest sum of the sizes of buffers that are live together."""
+def peak_bytes(program: loop.ProgramOp, *, host: bool = False) -> sympy.Expr:
+    """The greatest sum of the sizes of buffers that are live together, of the memory of the device or of the host."""
     intervals = buffer_intervals(program)
     sizes = {
         op.buffer: to_sympy(layout.size) * max(1, bit_width(layout.element) // 8)
         for op in program.body.walk()
-        if isinstance(op, loop.AllocOp)
+        if isinstance(op, loop.AllocOp) and loop.is_host(op.buffer) == host
         for layout in (Layout.of(op.buffer_type, program.space),)
     }
     moments = sorted({intervals[buffer].first for buffer in sizes})

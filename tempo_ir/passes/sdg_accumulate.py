@@ -22,13 +22,17 @@ a fixed number of steps after its own, however many there are (not where a row n
 where it pays: where the rows that a step keeps for the sums, those that nothing else keeps, are more bytes than the
 sums, which each step reads and writes, or are more than `memory` bytes in `steps` steps. sdg-vectorize leaves alone
 what makes such rows. It does not apply to a dim that ends by data.
+
+Rows that a recurrence from later to earlier steps makes, as back-propagation through time does, are summed as that goes
+down, `s[t] = s[t + 1] + row[t]`, read at the first point; only where they are more than `memory` bytes, since what the
+way back reads of the way there is kept anyway.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TypeAlias, TypedDict
 
@@ -58,7 +62,7 @@ from tempo_ir.dialects.types import element, shape_of, tensor
 from tempo_ir.graphs import reachable
 from tempo_ir.index import TRUE, Const, Domain, Entry, Index, Slice, Space, Sym, compare, free_symbols, substitute
 from tempo_ir.passes.building import GraphBuilder, normal_form
-from tempo_ir.passes.recurrences.interleaving import Lookahead, looped
+from tempo_ir.passes.recurrences.interleaving import Falling, Lookahead, looped
 from tempo_ir.passes.recurrences.reductions import accumulator, combining, identity
 from tempo_ir.passes.remarks import collecting, count, remark
 from tempo_ir.passes.sdg_dce import remove_dead_ops
@@ -104,13 +108,14 @@ class Place(TypedDict, total=False):
 @dataclass(frozen=True)
 class Whole:
     """A reduction of the rows at a range of points of a dim that its own domain lacks: `axis` of a reduction's operand,
-    `letter` of a contraction."""
+    `letter` of a contraction. With `down` the rows come from the last to the first."""
 
     op: Reduction
     dim: str
     points: Slice
     axis: int = 0
     letter: str = ""
+    down: bool = False
 
     @property
     def space(self) -> Space:
@@ -138,20 +143,46 @@ def accumulate(program: ProgramOp, dim: str, steps: int, memory: int) -> int:
     ahead = Lookahead(ops, dim, program.space)
     after = reachable(loop, ahead.readers.__getitem__)
     sums: dict[SdgOp, Whole] = {}
+    falling = Falling(ops, ahead)
     for whole in found:
         if whole.op not in after:
             continue
         if lag(whole, ahead) < inf:
             sums.setdefault(whole.op, whole)
+        elif whole.op in falling.after and falling.serves(whole.op):
+            sums.setdefault(whole.op, replace(whole, down=True))
         else:
             remark(whole.op, f"not accumulated over {dim}: what it reduces waits for the last step")
+    up, down = ({op: whole for op, whole in sums.items() if whole.down == way} for way in (False, True))
+    return accumulate_up(program, dim, up, ahead, steps, memory) + accumulate_down(dim, down, ahead, steps, memory)
+
+
+def accumulate_up(
+    program: ProgramOp, dim: str, sums: dict[SdgOp, Whole], ahead: Lookahead, steps: int, memory: int
+) -> int:
+    """Accumulate what can be had a fixed number of steps after its rows, if that pays; how many."""
     rows, kept = sum(map(value_bytes, kept_rows(program, dim, sums, ahead))), sum(map(result_bytes, sums))
     if rows < kept and rows * steps <= memory:
         for op in sums:
             remark(op, f"not accumulated over {dim}: its rows are {rows} bytes a step, the sums {kept}")
         return 0
     for whole in sums.values():
-        accumulate_one(whole)
+        accumulate_one(whole, backwards=whole.down)
+    return len(sums)
+
+
+def accumulate_down(dim: str, sums: dict[SdgOp, Whole], ahead: Lookahead, steps: int, memory: int) -> int:
+    """Accumulate what is summed on the way back, if its rows are more than there is memory for; how many."""
+    read = {access.value: None for op in sums for access in op.accesses if dim in domain_of(access.value).dims}
+    rows = sum(value_bytes(value) for value in read if not isinstance(value.owner, SourceOp))
+    bound = ahead.space.bound(dim)
+    most = (bound.value if isinstance(bound, Const) else steps) * rows
+    if most <= memory:
+        for op in sums:
+            remark(op, f"not accumulated over {dim}: there is memory for its rows, {rows} bytes a step")
+        return 0
+    for whole in sums.values():
+        accumulate_one(whole, backwards=whole.down)
     return len(sums)
 
 

@@ -13,7 +13,8 @@ After:
     sdg.output "y" %y[t] in (t) : !h
 
 Outputs, host calls and ends of dims are needed, and what they read. Inputs and parameters stay, used or not: they are
-the signature of the program, from which bounds are inferred. A host object that nobody calls goes.
+the signature of the program, from which bounds are inferred. A host object that nobody calls goes; requests
+about the memory of a value go with it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from tempo_ir.dialects.sdg import HostOp, OutputOp, ProgramOp, SourceOp, UntilOp
+from tempo_ir.dialects.sdg import HostOp, OutputOp, ProgramOp, RequestOp, SourceOp, UntilOp
 from tempo_ir.graphs import reachable
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.utilities import erase, programs
@@ -36,7 +37,7 @@ def remove_dead_ops(program: ProgramOp) -> int:
     """Erase the ops that no output, host call, end of a dim or signature needs; how many there were."""
     ops = list(program.body.block.ops)
     needed = reachable((op for op in ops if isinstance(op, OutputOp | HostOp | UntilOp | SourceOp)), _producers)
-    dead = [op for op in ops if op not in needed]
+    dead = [op for op in ops if (op.value.owner if isinstance(op, RequestOp) else op) not in needed]
     erase(dead)
     return len(dead)
 

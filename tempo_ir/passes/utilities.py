@@ -28,10 +28,13 @@ from tempo_ir.dialects.sdg import (
     AccessOp,
     MergeOp,
     ProgramOp,
+    RequestOp,
     SdgOp,
     op_text,
+    requests_about,
 )
 from tempo_ir.index import Entry, Index, Slice, Sym, compose
+from tempo_ir.passes.remarks import remark
 
 REWRITES_PER_OP = 50
 """How often, on average, an op may be rewritten before `run_patterns` takes the patterns to go round a cycle."""
@@ -91,6 +94,9 @@ def replace_proved(op: SdgOp, access: Access, rewriter: PatternRewriter | None =
     result = op.results[0]
     if access.value is result or access.type != result.type or not is_readable(op, access.index):
         return False
+    for request in requests_about(op):
+        remark(request, f"{op_text(op)} is replaced by what it reads, and nothing is asked of that")
+        erase([request]) if rewriter is None else rewriter.erase(request)
     users = dict.fromkeys(use.operation for use in result.uses)
     for use in list(result.uses):
         user = use.operation
@@ -113,6 +119,8 @@ def is_readable(op: SdgOp, index: Index) -> bool:
     """Whether every use of the result of `op`, none of them its own, can read through an index over its dims."""
     for use in op.results[0].uses:
         user = use.operation
+        if isinstance(user, RequestOp):
+            continue
         if user is op or not isinstance(user, AccessOp):
             return False
         if compose(index, op.domain.dims, user.accesses[use.index].index) is None:
@@ -128,8 +136,11 @@ def refuse(op: Operation, message: str) -> NoReturn:
 
 
 def erase(ops: Iterable[Operation]) -> None:
-    """Erase ops that may use each other; nothing outside of them may still use their results."""
-    doomed = list(ops)
+    """Erase ops that may use each other, with the requests about their memory; nothing else may still use their
+    results."""
+    ops = list(ops)
+    asked = [request for op in ops if isinstance(op, SdgOp) for request in requests_about(op)]
+    doomed = list(dict.fromkeys([*asked, *ops]))
     for op in doomed:
         op.detach()
     for op in doomed:

@@ -171,6 +171,9 @@ class LoopRun:
                     self._body(op, symbols)
                 case loop.HostOp():
                     self._host(op, symbols)
+                case loop.TransferOp():
+                    where = Where(op, {})
+                    self._write(op.target, self._read(op.source, symbols, where), symbols, where)
                 case loop.FreeOp():
                     for point in product(*_ranges(op.index, symbols)):
                         self.memory[op.buffer].free(point, Where(op, {}))

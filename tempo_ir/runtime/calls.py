@@ -51,9 +51,15 @@ class Call:
 
     @staticmethod
     def of(
-        program: loop.ProgramOp, buffers: Sequence[Buffer], placement: Placement, arena: Array, request: Request
+        program: loop.ProgramOp,
+        buffers: Sequence[Buffer],
+        placement: Placement,
+        device: Array,
+        host: Array,
+        request: Request,
     ) -> Call:
-        """Lay the buffers out: the caller's arrays where they are, outputs fresh, the others in the arena."""
+        """Lay the buffers out: the caller's arrays where they are, outputs fresh, the others in the arenas of the
+        device and of the host."""
         flat: dict[SSAValue, Array] = {}
         outputs: dict[str, Array] = {}
         donated = apart(request.arrays) if request.donate else frozenset[str]()
@@ -66,7 +72,7 @@ class Call:
                 flat[buffer.value] = contiguous(request.arrays[buffer.key]).reshape(-1)
             else:
                 assert offset is not None
-                size = buffer.bytes(bounds)
+                size, arena = buffer.bytes(bounds), host if buffer.host else device
                 flat[buffer.value] = arena[offset : offset + size].view(buffer.dtype)
                 if buffer.zeroed:
                     flat[buffer.value][...] = 0

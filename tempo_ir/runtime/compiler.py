@@ -6,7 +6,7 @@ import gc
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -31,6 +31,8 @@ OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage"}
 REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
 """What a compile may say of what is computed anew: the options of sdg-remat."""
 TARGETS = ("cpu", "reference", "triton-interpret")
+Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
+"""The options of a pass."""
 
 
 @dataclass
@@ -83,24 +85,32 @@ def lower(
     *,
     remat: Mapping[str, int] | None = None,
     check: bool = True,
+    options: Mapping[str, Options] | None = None,
 ) -> Levels:
     """Run the default pipeline, but for the passes named, and with sdg-remat where `remat` has options for it; `check`
-    lets those that lower prove their results. Raises CompileError where one cannot be left out, or there is no such
-    option, ProgramError where a pass refuses the program."""
+    lets those that lower prove their results. `options` are those of passes on the graph by name; a pass that is not in
+    the pipeline and has some runs after it.
+
+    Raises CompileError where one cannot be left out, or remat has no such option, ProgramError where a pass refuses the
+    program.
+    """
     if kept := sorted(set(without) - OPTIONAL):
         raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
     levels = Levels(module)
     context = Context(allow_unregistered=False)
     work = module.clone()
+    (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
+    options = options or {}
     if remat is None:
-        run_passes(context, work, default_pipeline(without), levels.seconds)
+        pipeline = [(name, options.get(name)) for name in default_pipeline(without)]
     else:
         if unknown := sorted(set(remat) - REMAT_OPTIONS):
             listed = ", ".join(sorted(REMAT_OPTIONS))
             raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
-        (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
-        for name, options in recomputing_pipeline(graph.space.names, remat, without):
-            run_passes(context, work, (name,), levels.seconds, options)
+        pipeline = list(recomputing_pipeline(graph.space.names, remat, without))
+    known = {*without, *(name for name, _ in pipeline)}
+    for name, given in (*pipeline, *((name, given) for name, given in options.items() if name not in known)):
+        run_passes(context, work, (name,), levels.seconds, given)
     (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
     run_passes(context, work, lowering, levels.seconds, {"check": check})

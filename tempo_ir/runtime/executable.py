@@ -20,6 +20,7 @@ from tempo_ir.index import evaluate
 from tempo_ir.reference import sdg as reference
 from tempo_ir.reference.calls import Outputs
 from tempo_ir.reference.dtypes import Array
+from tempo_ir.runtime.budget import Budget, lower_within
 from tempo_ir.runtime.calls import Arenas, Call, Request
 from tempo_ir.runtime.compiler import (
     TARGETS,
@@ -37,7 +38,7 @@ from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers, with_most
 from tempo_ir.runtime.native import NativeProgram
 from tempo_ir.runtime.signature import MOST_STEPS, Signature, whole_number
-from tempo_ir.runtime.statistics import Statistics
+from tempo_ir.runtime.statistics import Statistics, per_step
 from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
 from tempo_ir.runtime.timeline import Timeline, timeline
 
@@ -60,6 +61,8 @@ def compile(
     without: Collection[str] = (),
     remat: Mapping[str, int] | None = None,
     check: bool = True,
+    memory_budget: int | None = None,
+    sizes: Mapping[str, int] | None = None,
 ) -> Executable:
     """Compile a program: what a function under `@tp.program` returns, or a module with one sdg.program.
 
@@ -68,15 +71,27 @@ def compile(
     `remat={"budget": 2**20, "steps": 10_000}` computes activations anew for a backward pass, so that 1 MiB of them is
     kept where T is 10000 (see sdg-remat). With `check=False` order, kernels and storage are not proved: a fault of the
     compiler may then give wrong numbers.
-    Raises CompileError where the program or the target is none, or a pass is needed, and ProgramError, with the line of
-    the program, for what it asks for and no pass can do.
+
+    With `memory_budget` a call with bounds of these `sizes`, `sizes={"T": 512}`, takes no more bytes on the device
+    beside the caller's arrays: values that a later loop reads again lie with the host meanwhile, as few as do.
+    Without sizes for all bounds all lie there that can. The program serves other sizes too, in more or fewer bytes.
+
+    Raises CompileError where the program or the target is none, a pass is needed, the budget is too small, or both are
+    given, and ProgramError, with the line of the program, for what it asks for and no pass can do.
     """
+    if sizes is not None and memory_budget is None:
+        raise CompileError("sizes say for what a memory_budget is meant: give one")
     if target not in TARGETS:
         raise CompileError(f"there is no target '{target}'; use one of {', '.join(TARGETS)}")
     if target == "reference":
+        if memory_budget is not None:
+            raise CompileError("target 'reference' has no memory of its own to keep to a memory_budget: use cpu")
         return Interpreted(program)
     made = TritonInterpreted if target == "triton-interpret" else Native
-    return made(program, without, remat=remat, check=check)
+    if remat is not None and memory_budget is not None:
+        raise CompileError("remat and memory_budget both say where rows are while they wait: give one")
+    budget = None if memory_budget is None else Budget(memory_budget, sizes or {})
+    return made(program, without, remat=remat, check=check, budget=budget)
 
 
 class Executable(ABC):
@@ -207,10 +222,15 @@ class Compiled(Executable, ABC):
         *,
         remat: Mapping[str, int] | None = None,
         check: bool = True,
+        budget: Budget | None = None,
     ):
         super().__init__(program)
         with collection_paused():
-            self.levels: Levels = lower(self.module, self.target, without, remat=remat, check=check)
+            self.levels: Levels = (
+                lower(self.module, self.target, without, remat=remat, check=check)
+                if budget is None
+                else lower_within(self.module, self.target, without, budget, self.signature.space, check=check)
+            )
             begin = time.perf_counter()
             try:
                 self.program = self._finish(self.lowered)
@@ -222,7 +242,9 @@ class Compiled(Executable, ABC):
         self._lock = threading.Lock()
         seconds = dict(self.levels.seconds)
         sites = sum(isinstance(op, loop.AccessOperation) for op in self.program.body.walk())
-        self._stats = Statistics(self.target, 1, seconds, len(kernels(self.lowered)), launches(self.program), sites)
+        sites -= sum(isinstance(op, loop.TransferOp) for op in self.program.body.walk())
+        made = len(kernels(self.lowered)), launches(self.program), sites
+        self._stats = Statistics(self.target, 1, seconds, *made, *per_step(self.formed))
 
     @abstractmethod
     def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
@@ -246,7 +268,10 @@ class Compiled(Executable, ABC):
         placement = self._place(tuple(request.bounds[name] for name in self.program.space.params))
         outputs = self._execute(placement, request)
         with self._lock:
-            used = {"peak_bytes": placement.size, "bytes_by_class": dict(placement.by_class)}
+            spaces = {"device": placement.size} | ({"host": placement.host_size} if placement.host_size else {})
+            used = {
+                "peak_bytes": placement.size, "peak_by_space": spaces, "bytes_by_class": dict(placement.by_class)
+            }  # fmt: skip
             self._stats = dataclasses.replace(self._stats, **used)
         return outputs
 
@@ -297,12 +322,12 @@ class Native(Compiled):
 
     def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
         self.native = NativeProgram.compile(lowered)
-        self._arenas = Arenas()
+        self._arenas, self._host_arenas = Arenas(), Arenas()
         return self.native.program
 
     def _execute(self, placement: Placement, request: Request) -> Outputs:
-        with self._arenas.borrow(placement.size) as arena:
-            call = Call.of(self.program, self.buffers, placement, arena, request)
+        with self._arenas.borrow(placement.size) as device, self._host_arenas.borrow(placement.host_size) as host:
+            call = Call.of(self.program, self.buffers, placement, device, host, request)
             self.native.run(call)
         return call.results(self.buffers)
 

@@ -1,7 +1,8 @@
 """Where the buffers of a call lie: sizes and places for concrete bounds, and the arrays themselves.
 
-What the caller gave is used where it lies; outputs are made anew; everything else is placed in one arena. Buffers that
-are not live together (`lowering.storage.intervals`) share memory: first fit, greatest first.
+What the caller gave is used where it lies; outputs are made anew; everything else is placed in one arena, but for rows
+that are swapped out, which lie in a second one, that of the host. Buffers that are not live together
+(`lowering.storage.intervals`) share memory: first fit, greatest first.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Buffer:
     """A buffer of a program: how it lies in memory, who owns it, and when it is live.
 
     `owner` is "input", "parameter", "output" or "" (the call); `zeroed` says that it must be zero when the program
-    starts, `donated` that an output may lie in the array of the parameter of its key.
+    starts, `donated` that an output may lie in the array of the parameter of its key, `host` that it lies with the
+    host.
     """
 
     value: SSAValue
@@ -64,6 +66,7 @@ class Buffer:
     live: Interval
     zeroed: bool
     donated: bool = False
+    host: bool = False
 
     def bytes(self, bounds: Mapping[str, int]) -> int:
         """The size for given bounds."""
@@ -77,12 +80,13 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Offsets in the arena, in the order of the buffers (None for what does not lie there); its size; who has how
-    much."""
+    """Offsets in the arena of the memory in which each buffer lies, in order (None for what lies in neither); the sizes
+    of the device's and of the host's; who has how much."""
 
     offsets: tuple[int | None, ...]
     size: int
     by_class: Mapping[str, int]
+    host_size: int = 0
 
 
 def with_most(program: loop.ProgramOp, bounds: Mapping[str, int]) -> dict[str, int]:
@@ -104,29 +108,32 @@ def _buffer(op: loop.BufferOperation, layout: Layout, live: Interval) -> Buffer:
     owner = "" if isinstance(op, loop.AllocOp) else op.name.partition(".")[2]
     key = op.key.data if isinstance(op, loop.NamedBufferOperation) else ""
     zeroed = any(isinstance(use.operation, loop.CheckOp) for use in op.buffer.uses)
-    return Buffer(
-        op.buffer, layout, numpy_dtype(layout.element), owner, key, live, zeroed, loop.DONATES in op.attributes
-    )
+    donated, host = loop.DONATES in op.attributes, loop.is_host(op.buffer)
+    return Buffer(op.buffer, layout, numpy_dtype(layout.element), owner, key, live, zeroed, donated, host)
 
 
 def place(buffers: Sequence[Buffer], bounds: Mapping[str, int]) -> Placement:
-    """Places in the arena for concrete bounds, greatest buffers first, each at the lowest address that is free."""
+    """Places in the arenas for concrete bounds, greatest buffers first, each at the lowest address that is free."""
     sizes = [_rounded(buffer.bytes(bounds)) for buffer in buffers]
-    mine = [number for number, buffer in enumerate(buffers) if not buffer.owner]
-    offsets: dict[int, int] = {}
-    for number in sorted(mine, key=lambda n: -sizes[n]):
-        busy = sorted(
-            (offset, offset + sizes[other])
-            for other, offset in offsets.items()
-            if buffers[other].live.meets(buffers[number].live)
-        )
-        offsets[number] = _lowest(busy, sizes[number])
-    total = max((offset + sizes[number] for number, offset in offsets.items()), default=0)
+    mine = {number: buffer for number, buffer in enumerate(buffers) if not buffer.owner}
+    device, size = _packed({n: (sizes[n], buffer.live) for n, buffer in mine.items() if not buffer.host})
+    host, host_size = _packed({n: (sizes[n], buffer.live) for n, buffer in mine.items() if buffer.host})
     by_class: dict[str, int] = {}
-    for buffer, size in zip(buffers, sizes, strict=True):
-        name = buffer.owner or storage_class(buffer.layout)
-        by_class[name] = by_class.get(name, 0) + size
-    return Placement(tuple(offsets.get(number) for number in range(len(buffers))), total, by_class)
+    for buffer, taken in zip(buffers, sizes, strict=True):
+        name = "host" if buffer.host else buffer.owner or storage_class(buffer.layout)
+        by_class[name] = by_class.get(name, 0) + taken
+    offsets = {**device, **host}
+    return Placement(tuple(offsets.get(number) for number in range(len(buffers))), size, by_class, host_size)
+
+
+def _packed(pieces: Mapping[int, tuple[int, Interval]]) -> tuple[dict[int, int], int]:
+    """Offsets of pieces of memory, given by number with size and when they are live, and the size of the whole."""
+    offsets: dict[int, int] = {}
+    for number in sorted(pieces, key=lambda n: -pieces[n][0]):
+        size, live = pieces[number]
+        busy = [(offset, offset + pieces[n][0]) for n, offset in offsets.items() if pieces[n][1].meets(live)]
+        offsets[number] = _lowest(sorted(busy), size)
+    return offsets, max((offset + pieces[number][0] for number, offset in offsets.items()), default=0)
 
 
 def storage_class(layout: Layout) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+
+from xdsl.ir import Block, Operation
+
+from tempo_ir.dialects import loop
 
 
 @dataclass(frozen=True)
@@ -11,8 +15,11 @@ class Statistics:
     """Counts of an executable.
 
     `compile_seconds` by stage; `kernels` are distinct, `launches` the places in the program that launch one,
-    `host_sites` the places where Python is called. `peak_bytes` is the memory of the last call beside the caller's
-    arrays; `bytes_by_class` that of the buffers by owner or storage class, before they share memory.
+    `host_sites` the places where Python is called. By loop, `launches_per_step` and `copies_per_step` count what one
+    iteration launches, and which of that only copies rows; `transfers_per_step` counts rows that are swapped.
+    `peak_bytes` is the memory of the last call beside the caller's arrays; `peak_by_space` has it for the device and,
+    if rows are swapped, for the host; `bytes_by_class` that of the buffers by owner or storage class, before they
+    share memory.
     """
 
     target: str
@@ -21,6 +28,44 @@ class Statistics:
     kernels: int = 0
     launches: int = 0
     host_sites: int = 0
+    launches_per_step: Mapping[str, int] = field(default_factory=dict[str, int])
+    copies_per_step: Mapping[str, int] = field(default_factory=dict[str, int])
+    transfers_per_step: Mapping[str, int] = field(default_factory=dict[str, int])
     peak_bytes: int = 0
+    peak_by_space: Mapping[str, int] = field(default_factory=dict[str, int])
     bytes_by_class: Mapping[str, int] = field(default_factory=dict[str, int])
     cached: bool = False
+
+
+def per_step(program: loop.ProgramOp) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+    """
+    What one iteration of each loop of a formed program does beside its inner loops: launches, those that only copy, and
+    rows that are swapped.
+
+    A loop is named by its iterators, `i > t down`. Of what guards let run all is counted; loops that do nothing are
+    left out.
+    """
+    counts: tuple[dict[str, int], dict[str, int], dict[str, int]] = ({}, {}, {})
+    for name, op in _inside_of_loops(program.body.block, ""):
+        launches = isinstance(op, loop.BodyOperation)
+        copies = launches and all(isinstance(inner, loop.YieldOp) for inner in op.body.block.ops)
+        for counter, number in zip(counts, (launches, copies, isinstance(op, loop.TransferOp)), strict=True):
+            counter[name] = counter.get(name, 0) + number
+    return counts
+
+
+def _inside_of_loops(block: Block, name: str) -> Iterator[tuple[str, Operation]]:
+    names: dict[str, int] = {}
+    for op in block.ops:
+        match op:
+            case loop.ForOp():
+                own = f"{name} > " * bool(name) + op.iterator + " down" * op.down
+                names[own] = names.get(own, 0) + 1
+                yield from _inside_of_loops(op.body.block, own + f" #{names[own]}" * (names[own] > 1))
+            case loop.IfOp():
+                for region in op.regions:
+                    yield from (inner for one in region.blocks for inner in _inside_of_loops(one, name))
+            case loop.AccessOperation() if name:
+                yield name, op
+            case _:
+                continue

@@ -3,6 +3,9 @@
 The loops of the formed program are walked for concrete bounds, without computing anything. A row is live from the
 operation that writes it to the last that reads what was written; a buffer takes its whole room from its first use to
 its last, whatever is live in it. A loop that ends by its data is walked to its bound.
+
+Rows that are swapped are live in the memory of the host from their copy there to the copy back, which is early: until
+the reader comes, kernels run that do not wait for it.
 """
 
 from __future__ import annotations
@@ -27,12 +30,29 @@ MOST_STEPS = 2_000_000
 """Operations of a call that are walked at most."""
 
 
+@dataclass
+class Transfer:
+    """A row that is copied to the memory of the host, or back: at which step, and how many bytes.
+
+    Of one that comes back, `used` is the step at which it is first read (-1 if it never is), and `overlap` how many
+    kernels, leaves and host methods run between.
+    """
+
+    kind: str
+    step: int
+    bytes: int
+    used: int = -1
+    overlap: int = 0
+
+
 @dataclass(frozen=True)
 class Timeline:
-    """Bytes after each step of a call; a step is one run of a kernel, leaf or host method.
+    """Bytes after each step of a call; a step is one run of a kernel, leaf or host method, or one copy of a row.
 
     `live` holds, by storage class, the bytes of rows that are still to be read, `(steps,)` i64 each; `reserved` the
     bytes of the buffers in use. `marks` are the steps at which the outermost loops and operations begin, with a name.
+    All of that is of the device; `host_live` and `host_reserved` are the same of the memory of the host, all classes
+    together, and `transfers` the copies between the two, in order.
     """
 
     name: str
@@ -40,6 +60,14 @@ class Timeline:
     live: Mapping[str, Array]
     reserved: Array
     marks: tuple[tuple[int, str], ...]
+    host_live: Array
+    host_reserved: Array
+    transfers: tuple[Transfer, ...] = ()
+
+    @property
+    def fetches(self) -> tuple[Transfer, ...]:
+        """The copies back."""
+        return tuple(transfer for transfer in self.transfers if transfer.kind == "fetch")
 
     @property
     def steps(self) -> int:
@@ -56,8 +84,14 @@ class Timeline:
         """The most bytes that are live at once."""
         return int(self.total.max(initial=0))
 
+    @property
+    def host_peak(self) -> int:
+        """The most bytes that are live at once in the memory of the host."""
+        return int(self.host_live.max(initial=0))
+
     def svg(self, width: int = 900, height: int = 360) -> str:
-        """The picture: live bytes by class on top of each other, and the reserved ones as a line."""
+        """The picture: live bytes by class on top of each other, the reserved ones and those of the host as lines, and
+        below a bar for each row from its copy back to its first reader."""
         return _Picture(self, width, height).text()
 
     def write(self, path: str | Path) -> None:
@@ -83,11 +117,13 @@ class _Rows:
     """The rows of a buffer: when what lies in each place was written and last read; -1 where nothing lies."""
 
     storage: str
+    host: bool
     row_bytes: int
     extents: tuple[int, ...]
     rings: tuple[int, ...]
     written: Array
     read: Array
+    arrived: Array
     first: int = -1
     last: int = -1
     spans: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
@@ -115,6 +151,8 @@ class _Walk:
     step: int = 0
     rows: dict[SSAValue, _Rows] = field(default_factory=dict[SSAValue, _Rows])
     marks: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    transfers: list[Transfer] = field(default_factory=list[Transfer])
+    kernels: int = 0
 
     def block(self, block: Block, symbols: dict[str, int], outermost: bool = False) -> None:
         for op in block.ops:
@@ -145,7 +183,8 @@ class _Walk:
         rings = tuple(dim.slots if dim.storage == "ring" else 0 for dim in op.buffer_type.dims)
         row_bytes = max(0, evaluate(layout.pitch, self.bounds)) * numpy_dtype(layout.element).itemsize
         empty = np.full(extents, -1, np.int64)
-        self.rows[op.buffer] = _Rows(storage_class(layout), row_bytes, extents, rings, empty, empty.copy())
+        kind, host, others = storage_class(layout), loop.is_host(op.buffer), (empty.copy(), empty.copy())
+        self.rows[op.buffer] = _Rows(kind, host, row_bytes, extents, rings, empty, *others)
 
     def _run(self, op: loop.AccessOperation, symbols: Mapping[str, int]) -> None:
         if self.step >= MOST_STEPS:
@@ -153,7 +192,9 @@ class _Walk:
         for access in op.reads:
             if (rows := self.rows.get(access.buffer)) is not None:
                 rows.use(self.step)
-                rows.read[rows.places(_ranges(access.index, symbols))] = self.step
+                where = rows.places(_ranges(access.index, symbols))
+                rows.read[where] = self.step
+                self._meet(rows, where)
         for access in op.writes:
             if (rows := self.rows.get(access.buffer)) is not None:
                 rows.use(self.step)
@@ -161,24 +202,43 @@ class _Walk:
                 rows.end(where)
                 rows.written[where] = self.step
                 rows.read[where] = self.step
+                if isinstance(op, loop.TransferOp):
+                    rows.arrived[where] = len(self.transfers)
+                    kind = op.name.partition(".")[2]
+                    self.transfers.append(Transfer(kind, self.step, rows.row_bytes, overlap=self.kernels))
+        self.kernels += not isinstance(op, loop.TransferOp)
         self.step += 1
+
+    def _meet(self, rows: _Rows, where: Any) -> None:
+        """Rows are read: of those that have come back, for the first time."""
+        numbers: list[int] = np.ravel(rows.arrived[where]).tolist()
+        for number in numbers:
+            if number >= 0:
+                transfer = self.transfers[number]
+                transfer.used, transfer.overlap = self.step, self.kernels - transfer.overlap
+        rows.arrived[where] = -1
 
     def result(self, program: loop.ProgramOp) -> Timeline:
         changes: dict[str, Array] = {}
-        reserved = np.zeros(self.step + 1, np.int64)
+        host, reserved = np.zeros(self.step + 1, np.int64), np.zeros((2, self.step + 1), np.int64)
         for rows in self.rows.values():
             rows.end(...)
-            change = changes.setdefault(rows.storage, np.zeros(self.step + 1, np.int64))
+            change = host if rows.host else changes.setdefault(rows.storage, np.zeros(self.step + 1, np.int64))
             for written, read in rows.spans:
                 np.add.at(change, written, rows.row_bytes)
                 np.add.at(change, read + 1, -rows.row_bytes)
             if rows.first >= 0:
                 size = int(np.prod(rows.extents, dtype=np.int64)) * rows.row_bytes
-                reserved[rows.first] += size
-                reserved[rows.last + 1] -= size
+                reserved[int(rows.host), rows.first] += size
+                reserved[int(rows.host), rows.last + 1] -= size
         live = {name: np.cumsum(change)[: self.step] for name, change in sorted(changes.items())}
         name = program.sym_name.data
-        return Timeline(name, self.bounds, live, np.cumsum(reserved)[: self.step], tuple(self.marks))
+        whole, with_host = np.cumsum(reserved, axis=1)[:, : self.step]
+        transfers = tuple(self.transfers)
+        for transfer in transfers:
+            transfer.overlap = transfer.overlap if transfer.used >= 0 and transfer.kind == "fetch" else 0
+        marks = tuple(self.marks)
+        return Timeline(name, self.bounds, live, whole, marks, np.cumsum(host)[: self.step], with_host, transfers)
 
 
 def _ranges(index: Index, symbols: Mapping[str, int]) -> list[range]:
@@ -194,6 +254,9 @@ def _label(op: Any) -> str:
 
 COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2")
 """Of the classes, in order; told apart with any sight."""
+HOST_COLOUR = "#d62728"
+FETCH_LANES = 4
+"""How many bars of rows that come back lie below each other."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +271,7 @@ class _Picture:
     bottom: int = 52
 
     def text(self) -> str:
-        shown = [*self._axes(), *self._areas(), *self._reserved(), *self._marks(), *self._legend()]
+        shown = [*self._axes(), *self._areas(), *self._reserved(), *self._marks(), *self._fetches(), *self._legend()]
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
             f'font-family="sans-serif" font-size="12">'
@@ -223,7 +286,8 @@ class _Picture:
 
     @property
     def _most(self) -> int:
-        return max(1, int(self.timeline.reserved.max(initial=0)), self.timeline.peak)
+        lines = (self.timeline.reserved, self.timeline.host_live)
+        return max(1, self.timeline.peak, *(int(line.max(initial=0)) for line in lines))
 
     def _columns(self, values: Array) -> Array:
         """One value per point of the width: the greatest of the steps that fall in it."""
@@ -258,6 +322,18 @@ class _Picture:
     def _reserved(self) -> Iterator[str]:
         corners = " ".join(self._path(self._columns(self.timeline.reserved)))
         yield f'<polyline points="{corners}" fill="none" stroke="#333" stroke-dasharray="4 3"/>'
+        if self.timeline.transfers:
+            corners = " ".join(self._path(self._columns(self.timeline.host_live)))
+            yield f'<polyline points="{corners}" fill="none" stroke="{HOST_COLOUR}" stroke-width="2"/>'
+
+    def _fetches(self) -> Iterator[str]:
+        """A bar from each copy back to the first reader of the row, in a few lanes, so that neighbours are apart."""
+        for number, transfer in enumerate(self.timeline.fetches):
+            begin, end = (self._x(step, self.timeline.steps) for step in (transfer.step, transfer.used + 1))
+            if transfer.used >= 0:
+                y = self._y(0) + 2 + 3 * (number % FETCH_LANES)
+                wide = f'x="{begin:.1f}" y="{y:.1f}" width="{max(0.5, end - begin):.1f}"'
+                yield f'<rect {wide} height="2" fill="{HOST_COLOUR}"/>'
 
     def _marks(self) -> Iterator[str]:
         taken = float("-inf")
@@ -271,6 +347,8 @@ class _Picture:
     def _axes(self) -> Iterator[str]:
         bounds = ", ".join(f"{name} = {value}" for name, value in self.timeline.bounds.items())
         title = f"{self.timeline.name}, {bounds}: peak {bytes_text(self.timeline.peak)} live"
+        if self.timeline.transfers:
+            title += f", {bytes_text(self.timeline.host_peak)} with the host"
         yield f'<text x="{self.left}" y="16" font-size="14">{escape(title)}</text>'
         for part in range(5):
             value = self._most * part / 4
@@ -287,6 +365,10 @@ class _Picture:
             x += 30 + 7 * len(name)
         yield f'<line x1="{x}" y1="29" x2="{x + 18}" y2="29" stroke="#333" stroke-dasharray="4 3"/>'
         yield f'<text x="{x + 22}" y="33">reserved</text>'
+        if self.timeline.transfers:
+            x += 36 + 7 * len("reserved")
+            yield f'<line x1="{x}" y1="29" x2="{x + 18}" y2="29" stroke="{HOST_COLOUR}" stroke-width="2"/>'
+            yield f'<text x="{x + 22}" y="33">host, and below: back until read</text>'
 
 
 def bytes_text(count: float) -> str:

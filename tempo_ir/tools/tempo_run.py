@@ -54,6 +54,9 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="of random draws and of arrays not given (default: 0)")
     parser.add_argument("--check", action="store_true", help="compare with the reference; status 1 if it differs")
     parser.add_argument("--stats", action="store_true", help="say what the compiler and the run did")
+    parser.add_argument(
+        "--memory-budget", type=int, metavar="BYTES", help="take no more on the device; rows wait with the host instead"
+    )
     parser.add_argument("--timeline", type=Path, metavar="FILE.svg", help="draw the live bytes over the schedule there")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write outputs and state there (.npy, .safetensors)")
     parser.add_argument("--dump-ir", type=Path, metavar="DIR", help="write the IR of every level")
@@ -67,7 +70,10 @@ def _run(arguments: argparse.Namespace, sources: Sources) -> int:
     from tempo_ir.tools import running
 
     call = _prepare(arguments, sources)
-    executable = tempo_ir.compile(call.program.source, arguments.target)
+    sizes = None if arguments.memory_budget is None else call.bounds
+    executable = tempo_ir.compile(
+        call.program.source, arguments.target, memory_budget=arguments.memory_budget, sizes=sizes
+    )
     if arguments.dump_ir is not None:
         running.write_ir(executable, arguments.dump_ir)
     if arguments.emit_triton is not None:

@@ -276,3 +276,33 @@ def test_rows_that_are_kept_anyway_stay():
         "not accumulated over t: its rows are 0 bytes a step, the sums 8",
         "not accumulated over t: what it reduces waits for the last step",
     ]
+
+
+def back_through_time():
+    """Gradients of weights that all steps share, by back-propagation through time."""
+    t, T = tp.dim("t")
+    x = tp.input("x", tp.f64[4, 3], over=t)
+    w = tp.parameter("w", tp.f64[3, 3])
+    b = tp.parameter("b", tp.f64[3])
+    h = tp.tensor("h", tp.f64[4, 3], over=t)
+    h[0] = 0.0
+    h[t] = tp.tanh(x + h[t - 1] @ w + b)
+    loss = (h * h).sum()
+    tp.output("w", tp.grad(loss, w))
+    tp.output("b", tp.grad(loss, b))
+
+
+def test_gradients_are_summed_on_the_way_back() -> None:
+    """With no memory for rows the sums are kept in the loop down, and give the same; by default nothing changes."""
+    before = tp.program(back_through_time)().module
+    for name in BEFORE:
+        apply(before, name)
+    kept, summed = apply(before.clone(), "sdg-accumulate"), apply(before.clone(), "sdg-accumulate", memory=0)
+    assert str(kept) == str(before)
+    assert str(summed).count("[t + 1]") > str(before).count("[t + 1]")
+    for T in SIZES:
+        generator = np.random.default_rng(T)
+        arrays = {"x": generator.normal(size=(T, 4, 3)), "w": 0.3 * generator.normal(size=(3, 3)), "b": np.ones(3)}
+        expected, computed = (run(program_of(module), arrays, {"T": T}) for module in (before, summed))
+        for key, value in expected.items():
+            np.testing.assert_allclose(computed[key], value, rtol=1e-9, atol=1e-12)

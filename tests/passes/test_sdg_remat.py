@@ -310,7 +310,7 @@ class Counter:
     def __init__(self) -> None:
         self.calls = 0
 
-    def step(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def step(self, x: np.ndarray) -> tuple[np.ndarray, np.float64]:
         self.calls += 1
         return np.sin(x), np.float64(self.calls)
 

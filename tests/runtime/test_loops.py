@@ -46,9 +46,8 @@ def agrees(text: str, arrays: Mapping[str, np.ndarray], bounds: Mapping[str, int
     expected = run_loop(program, arrays, bounds)
     buffers = program_buffers(native.program)
     placement = place(buffers, bounds)
-    call = Call.of(
-        native.program, buffers, placement, aligned_bytes(placement.size), Request(arrays, bounds, 0, {}, {})
-    )
+    device, host = aligned_bytes(placement.size), aligned_bytes(placement.host_size)
+    call = Call.of(native.program, buffers, placement, device, host, Request(arrays, bounds, 0, {}, {}))
     native.run(call)
     for name, array in expected.items():
         assert np.allclose(call.outputs[name], array, rtol=1e-5, atol=1e-5), (name, call.outputs[name], array)
@@ -131,6 +130,45 @@ def test_a_window_in_a_ring_keeps_its_order(T: int) -> None:
         }
         """,
         {"x": normal(T, 3)},
+        {"T": T},
+    )
+
+
+@pytest.mark.parametrize("T", [0, 1, 2, 5])
+def test_rows_with_the_host(T: int) -> None:
+    """Two buffers of the host at a time, of rows of three bytes and of six floats."""
+    agrees(
+        """
+        loop.program @swapped dims(t: T) {
+          %x = loop.input "x" : !loop.buffer<(t: full) 2x3xf32>
+          %y = loop.output "y" : !loop.buffer<(t: full) 2x3xf32>
+          %z = loop.output "z" : !loop.buffer<(t: full) 3xi1>
+          %h = loop.alloc : !loop.buffer<2x3xf32>
+          %p = loop.alloc : !loop.buffer<(t: ring 2) 3xi1>
+          %h_host = loop.alloc {host} : !loop.buffer<(t: full) 2x3xf32>
+          %p_host = loop.alloc {host} : !loop.buffer<(t: full) 3xi1>
+          %h_back = loop.alloc : !loop.buffer<(t: ring 3) 2x3xf32>
+          %p_back = loop.alloc : !loop.buffer<3xi1>
+          loop.for t = 0 to T {
+            loop.compute at (t = t) ins(%a = %x[t]) outs(%h) { loop.yield %a : tensor<2x3xf32> }
+            loop.compute at (t = t) ins(%a = %x[t]) outs(%p[t]) {
+              %s = sdg.sum %a axes [0] : (tensor<2x3xf32>) -> tensor<3xf32>
+              %0 = sdg.constant 0.0 : tensor<3xf32>
+              %q = sdg.gt %s, %0 : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xi1>
+              loop.yield %q : tensor<3xi1>
+            }
+            loop.offload %p[t] to %p_host[t]
+            loop.offload %h to %h_host[t]
+          }
+          loop.for t = T - 1 down to 0 {
+            loop.fetch %h_host[t] to %h_back[t]
+            loop.fetch %p_host[t] to %p_back
+            loop.compute at (t = t) ins(%a = %h_back[t]) outs(%y[t]) { loop.yield %a : tensor<2x3xf32> }
+            loop.compute at (t = t) ins(%a = %p_back) outs(%z[t]) { loop.yield %a : tensor<3xi1> }
+          }
+        }
+        """,
+        {"x": normal(T, 2, 3)},
         {"T": T},
     )
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
-from semantics_support import SIZES, Everywhere, normal, ramp
+from semantics_support import SIZES, Everywhere, agree, normal, ramp
+from xdsl.context import Context
 
 import tempo_ir as tp
 from tempo_ir.dialects import loop
+from tempo_ir.passes.pipeline import default_pipeline
+from tempo_ir.runtime.compiler import run_passes
+from tempo_ir.runtime.executable import Compiled
+
+REQUESTS = ("sdg-insert-dealloc", "sdg-insert-donate", "sdg-insert-swap")
 
 
 def slots(run: Everywhere) -> list[str]:
@@ -199,6 +207,112 @@ def test_19_donated_states(donate: bool) -> None:
             np.testing.assert_allclose(out.state["v"], v, rtol=1e-5)
             if not donate:
                 np.testing.assert_array_equal(given["w"], kept["w"])
+
+
+def requesting(program: tp.Program, *passes: str, early: bool = False) -> Compiled:
+    """A program that asks for something of its memory, before the other passes see it or after them."""
+    module = program.module.clone()
+    before = ("sdg-autodiff",) if early else default_pipeline()
+    run_passes(Context(), module, (*before, *passes), {})
+    module.verify()
+    executable = tp.compile(module)
+    assert isinstance(executable, Compiled)
+    executable.levels.loop.verify()
+    return executable
+
+
+def trained():
+    """Steps of training, each by back-propagation through time, and the states of the last one."""
+    (i, I), (t, T) = tp.dims("i", "t")
+    x = tp.input("x", tp.f64[2, 3], over=(i, t))
+    w = tp.state("w", tp.f64[3, 3], init=0.5, steps=i)
+    h = tp.tensor("h", tp.f64[2, 3], over=(i, t))
+    h[i, 0] = x
+    h[i, t + 1] = tp.tanh(h @ w[i] + x[i, t + 1])
+    loss = tp.sum(h * h)
+    w.next = w - 0.01 * tp.grad(loss, w[i])
+    tp.output("w_before", w)
+    tp.output("loss", loss)
+
+
+@pytest.mark.parametrize("early", [False, True])
+@pytest.mark.parametrize("passes", [some for count in (1, 2, 3) for some in combinations(REQUESTS, count)])
+def test_19_requests_on_and_off(passes: tuple[str, ...], early: bool) -> None:
+    program = tp.program(trained)()
+    plain, asked = tp.compile(program), requesting(program, *passes, early=early)
+    for I, T in [(1, 0), (1, 1), (2, 1), (3, 2), (2, 5), (1, 17)]:
+        x, state = 0.3 * normal(I, T, 2, 3, dtype=np.float64), {"w": np.full((3, 3), 0.4)}
+        expected = plain(x=x, state={"w": state["w"].copy()})
+        for donate in (False, True, True):
+            given = {"w": state["w"].copy()}
+            agree(asked(x=x, state=given, donate=donate), expected, f"{passes} at {I}, {T}, donate={donate}")
+            assert donate or np.array_equal(given["w"], state["w"])
+
+
+@pytest.mark.parametrize("budget", [None, 1 << 20, 6000])
+def test_19_within_a_budget_and_without(budget: int | None) -> None:
+    """A program compiled for an amount of memory at one size gives the same numbers at all."""
+    program = tp.program(trained)()
+    plain = tp.compile(program)
+    small = tp.compile(program, memory_budget=budget or 1, sizes=None if budget is None else {"I": 2, "T": 200})
+    for I, T in [(1, 0), (1, 1), (2, 3), (2, 200), (1, 7), (1, 201)]:
+        x, state = 0.1 * normal(I, T, 2, 3, dtype=np.float64), {"w": np.full((3, 3), 0.1)}
+        expected, outputs = plain(x=x, state=state), small(x=x, state=state)
+        agree(outputs, expected, f"{budget} at {I}, {T}")
+        if T == 200 and budget is not None:
+            assert small.stats.peak_by_space["device"] <= budget
+            assert ("host" in small.stats.peak_by_space) == (plain.stats.peak_bytes > budget)
+
+
+@pytest.mark.parametrize("w", [1, 2, 3, 7])
+def test_18_rows_that_come_back_are_written_at_t_and_read_at_t_minus_w(w: int) -> None:
+    """The ring of rows that come back from the host is written and read in the same step."""
+
+    def program():
+        t, T = tp.dim("t")
+        a = tp.input("a", tp.f32[2], over=t)
+        h = tp.tensor("h", tp.f32[2], over=t)
+        h[0] = a
+        h[t + 1] = tp.sin(h) + a[t + 1]
+        g = tp.tensor("g", tp.f32[2], over=t)
+        g[T - 1] = h
+        g[t < w] = 0.5 * g[t + 1] * h
+        g[t] = 0.5 * g[t + 1] * h + h[t - w]
+        tp.output("g", g)
+
+    run = Everywhere(program)
+    small = tp.compile(run.program, memory_budget=1 << 20)
+    assert f"ring {w + 2}) 2xf32" in small.ir("loop")
+    swapped = requesting(run.program, "sdg-insert-swap")
+    for T in SIZES:
+        a = normal(T, 2)
+        h, g = np.zeros((T, 2)), np.zeros((T, 2))
+        for t in range(T):
+            h[t] = a[t] + (np.sin(h[t - 1]) if t else 0)
+        for t in reversed(range(T)):
+            g[t] = h[t] if t == T - 1 else 0.5 * g[t + 1] * h[t] + (h[t - w] if t >= w else 0)
+        run.gives({"g": g}, a=a)
+        for executable in (small, swapped):
+            np.testing.assert_allclose(executable(a=a)["g"], g, rtol=1e-5, atol=1e-5)
+
+
+def test_20_a_donation_that_is_asked_for_and_not_right() -> None:
+    """The first value of the state is read after the last one is written: it is kept whatever is asked."""
+
+    def program():
+        i, I = tp.dim("i")
+        x = tp.input("x", tp.f32[3], over=i)
+        w = tp.state("w", tp.f32[3], init=2.0, steps=i)
+        w.next = w * x
+        tp.output("moved", w[I - 1] - w[0])
+
+    recorded = tp.program(program)()
+    asked = requesting(recorded, "sdg-insert-donate")
+    assert "donates" in str(asked.levels.optimised)
+    for I in (1, 2, 5):
+        x, w = normal(I, 3), np.full(3, 2.0, np.float32)
+        expected = tp.compile(recorded, "reference")(x=x, state={"w": w})
+        agree(asked(x=x, state={"w": w.copy()}, donate=True), expected, f"at {I}")
 
 
 def test_20_a_state_that_is_read_after_its_update() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +128,33 @@ def test_the_native_program_equals_the_reference(folder, capsys):
     assert {"driver.py", "support.py", "README.md"} < {file.name for file in (folder / "kernels").iterdir()}
     for kernel in (folder / "kernels" / "kernels").glob("[a-z]*.py"):
         assert "@triton.jit" in kernel.read_text(), kernel
+
+
+BACK = """
+sdg.program @back dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<64xf32>
+  %zero = sdg.constant 0.0 : tensor<64xf32>
+  %s = sdg.merge {t = 0 : %zero, t > 0 : %h[t - 1]} in (t) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %s1 = sdg.add %s[t], %x[t] in (t) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %h = sdg.tanh %s1[t] in (t) : (tensor<64xf32>) -> tensor<64xf32>
+  %n = sdg.merge {t = T - 1 : %zero, t < T - 1 : %g[t + 1]} in (t) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %g = sdg.mul %n[t], %h[t] in (t) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  sdg.output "g" %g[t] in (t) : tensor<64xf32>
+}
+"""
+
+
+def test_a_memory_budget(folder, capsys):
+    (folder / "back.mlir").write_text(BACK)
+    arguments = ["back.mlir", "--set", "T=100", "--check", "--stats"]
+    assert main([*arguments, "--memory-budget", "4096", "--timeline", "memory.svg"]) == 0
+    printed = capsys.readouterr().out
+    assert "check g: ok" in printed
+    (device,), (host, _) = (re.findall(rf"^  {space}: (\d+)", printed, re.MULTILINE) for space in ("device", "host"))
+    assert int(device) <= 4096 < 100 * 64 * 4 <= int(host)
+    assert "with the host" in (folder / "memory.svg").read_text()
+    assert main([*arguments, "--memory-budget", "100"]) == 1
+    assert "the memory_budget is 100, give it" in capsys.readouterr().err
 
 
 UNTIL = """

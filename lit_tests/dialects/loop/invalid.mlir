@@ -157,3 +157,47 @@ loop.program @p dims(t: T) {
   // expected-error@+1 {{the status is a !loop.buffer<2xi32>, expected !loop.buffer<2xi64> or more cells}}
   loop.check %status ["an id {value}"]
 }
+
+// -----
+
+loop.program @not_to_the_host dims(t: T) {
+  %h = loop.alloc : !loop.buffer<(t: full) 4xf32>
+  %g = loop.alloc : !loop.buffer<(t: full) 4xf32>
+  loop.for t = 0 to T {
+    // expected-error@+1 {{loop.offload copies from the device to a buffer of the host}}
+    loop.offload %h[t] to %g[t]
+  }
+}
+
+// -----
+
+loop.program @not_from_the_host dims(t: T) {
+  %h = loop.alloc : !loop.buffer<(t: full) 4xf32>
+  %g = loop.alloc : !loop.buffer<(t: full) 4xf32>
+  loop.for t = 0 to T {
+    // expected-error@+1 {{loop.fetch copies from a buffer of the host to the device}}
+    loop.fetch %h[t] to %g[t]
+  }
+}
+
+// -----
+
+loop.program @computed_on_the_host dims(t: T) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 4xf32>
+  // expected-error@+1 {{memory of the host is used by loop.compute, expected loop.offload, loop.fetch, loop.free only}}
+  %h = loop.alloc {host} : !loop.buffer<(t: full) 4xf32>
+  loop.for t = 0 to T {
+    loop.compute ins(%a = %x[t]) outs(%h[t]) { loop.yield %a : tensor<4xf32> }
+  }
+}
+
+// -----
+
+loop.program @other_rows dims(t: T) {
+  %h = loop.alloc : !loop.buffer<(t: full) 4xf32>
+  %g = loop.alloc {host} : !loop.buffer<(t: full) 4xf64>
+  loop.for t = 0 to T {
+    // expected-error@+1 {{tensor<4xf32> is copied to tensor<4xf64>}}
+    loop.offload %h[t] to %g[t]
+  }
+}

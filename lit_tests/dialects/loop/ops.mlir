@@ -96,3 +96,27 @@ loop.program @window dims(t: T) {
     loop.free %k[t - 63]
   }
 }
+
+// -----
+
+// rows that are not needed for now lie in the memory of the host
+loop.program @swapped dims(t: T) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 4xf32>
+  %h = loop.alloc {dealloc, swap = 4 : i64} : !loop.buffer<(t: ring 2) 4xf32>
+  %h_host = loop.alloc {host} : !loop.buffer<(t: full) 4xf32>
+  %h_back = loop.alloc : !loop.buffer<(t: ring 2) 4xf32>
+  loop.for t = 0 to T {
+    loop.compute ins(%a = %x[t]) outs(%h[t]) { loop.yield %a : tensor<4xf32> }
+    loop.offload %h[t] to %h_host[t]
+  }
+  loop.for t = T - 1 down to 0 {
+    loop.fetch %h_host[t] to %h_back[t]
+    loop.free %h_host[t]
+  }
+}
+
+// CHECK-LABEL: loop.program @swapped
+// CHECK:         %h = loop.alloc {dealloc, swap = 4 : i64} : !loop.buffer<(t: ring 2) 4xf32>
+// CHECK-NEXT:    %h_host = loop.alloc {host} : !loop.buffer<(t: full) 4xf32>
+// CHECK:         loop.offload %h[t] to %h_host[t]
+// CHECK:         loop.fetch %h_host[t] to %h_back[t]

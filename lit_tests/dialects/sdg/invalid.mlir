@@ -323,3 +323,38 @@ sdg.program @padded_with_no_number_of_the_type dims(t: T) {
   // expected-error@+1 {{1.5 is not an integer, as dtype i32 needs}}
   %p = sdg.pad %x[t] low [1] high [0] value 1.5 in (t) : (tensor<4xi32>) -> tensor<5xi32>
 }
+
+// -----
+
+sdg.program @memory_of_the_caller dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  // expected-error@+1 {{%x lies in an array of the caller, which the program does not manage}}
+  sdg.dealloc %x : tensor<4xf32>
+}
+
+// -----
+
+sdg.program @asked_twice dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %y = sdg.exp %x[t] in (t) : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{sdg.swap is asked of %y twice: remove one}}
+  sdg.swap %y ahead 1 : tensor<4xf32>
+  sdg.swap %y ahead 2 : tensor<4xf32>
+}
+
+// -----
+
+sdg.program @back_before dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %y = sdg.exp %x[t] in (t) : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error@+1 {{rows cannot come back -1 iterations ahead: ask for 0 or more}}
+  sdg.swap %y ahead -1 : tensor<4xf32>
+}
+
+// -----
+
+sdg.program @no_parameter dims(t: T) {
+  %x = sdg.input "x" : tensor<4xf32>
+  // expected-error@+1 {{output "w" donates the array of a parameter "w", which there is not}}
+  sdg.output "w" donates %x : tensor<4xf32>
+}

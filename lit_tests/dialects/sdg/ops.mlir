@@ -203,3 +203,19 @@ sdg.program @remembered dims(t: T) where T >= 4 attributes {preconditions = [#sd
 // CHECK-LABEL: sdg.program @remembered dims(t: T) where T >= 4 attributes {preconditions = [#sdg.precondition<#sdg.cond<(T >= 4)>, "sdg.sum (model.py:7)">]} {
 // CHECK-NEXT:    %x = sdg.parameter "x" : tensor<f32>
 // CHECK-NEXT:    }
+
+// -----
+
+sdg.program @requests dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<4xf32>
+  %w = sdg.parameter "w" : tensor<4xf32>
+  %y = sdg.exp %x[t] in (t) : (tensor<4xf32>) -> tensor<4xf32>
+  sdg.swap %y ahead 4 : tensor<4xf32>
+  sdg.dealloc %y : tensor<4xf32>
+  sdg.output "w" donates %w : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @requests dims(t: T) {
+// CHECK:         sdg.swap %y ahead 4 : tensor<4xf32>
+// CHECK-NEXT:    sdg.dealloc %y : tensor<4xf32>
+// CHECK-NEXT:    sdg.output "w" donates %w : tensor<4xf32>

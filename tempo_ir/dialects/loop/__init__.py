@@ -45,7 +45,10 @@ from tempo_ir.dialects.loop.leaves import (
 )
 from tempo_ir.dialects.loop.structure import (
     CALL_SEED,
+    DEALLOC,
     DONATES,
+    HOST,
+    SWAP,
     AllocOp,
     BufferOperation,
     ForOp,
@@ -60,11 +63,16 @@ from tempo_ir.dialects.loop.structure import (
     call_most,
     call_start,
     enclosing_loops,
+    is_host,
 )
+from tempo_ir.dialects.loop.transfers import FetchOp, OffloadOp, TransferOp
 
 __all__ = [
     "CALL_SEED",
+    "DEALLOC",
     "DONATES",
+    "HOST",
+    "SWAP",
     "AccessOperation",
     "AllocOp",
     "BodyOperation",
@@ -74,6 +82,7 @@ __all__ = [
     "BufferType",
     "CheckOp",
     "ComputeOp",
+    "FetchOp",
     "FoldOp",
     "ForOp",
     "FreeOp",
@@ -85,15 +94,18 @@ __all__ = [
     "Loop",
     "LoopOperation",
     "NamedBufferOperation",
+    "OffloadOp",
     "OutputOp",
     "ParameterOp",
     "PointAttr",
     "ProgramOp",
     "StorageAttr",
+    "TransferOp",
     "YieldOp",
     "call_most",
     "call_start",
     "enclosing_loops",
+    "is_host",
 ]
 
 Loop = Dialect(
@@ -112,6 +124,8 @@ Loop = Dialect(
         FoldOp,
         HostOp,
         LaunchOp,
+        OffloadOp,
+        FetchOp,
         CheckOp,
         YieldOp,
     ],

@@ -122,9 +122,10 @@ def _verify_access(access: BufferAccess) -> None:
         raise VerifyException(f"{access.type} does not fit {whole}, which is what the index accesses")
 
 
-def _access_properties(
+def access_properties(
     reads: Sequence[BufferAccess], writes: Sequence[BufferAccess], point: PointAttr
 ) -> dict[str, Attribute]:
+    """The properties that every access operation has."""
     return {
         "in_indices": ArrayAttr([IndexAttr(access.index) for access in reads]),
         "out_indices": ArrayAttr([IndexAttr(access.index) for access in writes]),
@@ -134,7 +135,7 @@ def _access_properties(
     }
 
 
-def _parse_typed_access(parser: Parser) -> BufferAccess:
+def parse_typed_access(parser: Parser) -> BufferAccess:
     """Parse `%h[t - 1]` or, where less than the rows is accessed, `%s[t] : tensor<?xf32, #sdg.size<t + 1>>`."""
     buffer, index = parse_access(parser)
     if parser.parse_optional_punctuation(":"):
@@ -147,7 +148,8 @@ def _parse_typed_access(parser: Parser) -> BufferAccess:
         parser.raise_error(str(error))
 
 
-def _print_typed_access(printer: Printer, access: BufferAccess) -> None:
+def print_typed_access(printer: Printer, access: BufferAccess) -> None:
+    """Print an access, with its type where that is not all of the rows."""
     print_access(printer, access.buffer, access.index)
     if access.type != BufferAccess.of(access.buffer, access.index).type:
         printer.print_string(" : ")
@@ -166,7 +168,7 @@ def _print_point(printer: Printer, point: PointAttr) -> None:
 def _parse_list(parser: Parser, keyword: str) -> list[BufferAccess]:
     if parser.parse_optional_keyword(keyword) is None:
         return []
-    return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: _parse_typed_access(parser))
+    return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_typed_access(parser))
 
 
 def _print_list(printer: Printer, keyword: str, accesses: Sequence[BufferAccess]) -> None:
@@ -174,7 +176,7 @@ def _print_list(printer: Printer, keyword: str, accesses: Sequence[BufferAccess]
         return
     printer.print_string(f" {keyword}")
     with printer.in_parens():
-        printer.print_list(accesses, lambda access: _print_typed_access(printer, access))
+        printer.print_list(accesses, lambda access: print_typed_access(printer, access))
 
 
 @irdl_op_definition
@@ -212,7 +214,7 @@ class BodyOperation(AccessOperation, ABC):
             self,
             operands=[access.buffer for access in (*reads, *writes)],
             properties={
-                **_access_properties(reads, writes, PointAttr(tuple(point))),
+                **access_properties(reads, writes, PointAttr(tuple(point))),
                 "operandSegmentSizes": _segments(len(reads), len(writes)),
             },
             regions=[body],
@@ -247,7 +249,7 @@ class BodyOperation(AccessOperation, ABC):
         def read() -> None:
             argument = parser.parse_argument(expect_type=False)
             parser.parse_punctuation("=")
-            access = _parse_typed_access(parser)
+            access = parse_typed_access(parser)
             reads.append(access)
             arguments.append(argument.resolve(access.type))
 
@@ -263,7 +265,7 @@ class BodyOperation(AccessOperation, ABC):
         def read(pair: tuple[SSAValue, BufferAccess]) -> None:
             printer.print_ssa_value(pair[0])
             printer.print_string(" = ")
-            _print_typed_access(printer, pair[1])
+            print_typed_access(printer, pair[1])
 
         if reads:
             printer.print_string(" ins")
@@ -321,7 +323,7 @@ class HostOp(AccessOperation):
     ):
         super().__init__(
             operands=[[access.buffer for access in reads], [access.buffer for access in writes]],
-            properties={"method": method, **_access_properties(reads, writes, PointAttr(tuple(point)))},
+            properties={"method": method, **access_properties(reads, writes, PointAttr(tuple(point)))},
         )
 
     def verify_(self) -> None:

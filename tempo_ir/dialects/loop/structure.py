@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NoReturn
 
-from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -226,6 +226,16 @@ DONATES = "donates"
 """The attribute of an output that may lie in the array of the parameter of its key."""
 
 
+DEALLOC = "dealloc"
+"""The attribute of memory whose rows are asked to be given back one by one, after their last readers."""
+SWAP = "swap"
+"""The attribute of memory whose rows are asked to lie in host memory meanwhile: how many iterations ahead of its next
+reader each comes back, an i64."""
+HOST = "host"
+"""The attribute of memory that lies with the host: only `loop.offload` writes it, only `loop.fetch` reads it."""
+HOST_USERS = ("loop.offload", "loop.fetch", "loop.free")
+
+
 @irdl_op_definition
 class OutputOp(NamedBufferOperation):
     """
@@ -239,7 +249,12 @@ class OutputOp(NamedBufferOperation):
 
 @irdl_op_definition
 class AllocOp(BufferOperation):
-    """Memory of a value that lives inside one call: `%h = loop.alloc : !loop.buffer<(t: ring 2) 16xf32>`."""
+    """
+    Memory of a value that lives inside one call: `%h = loop.alloc : !loop.buffer<(t: ring 2) 16xf32>`.
+
+    `{dealloc}` and `{swap = 4 : i64}` are requests to loop-plan-storage, which takes them away. `{host}` memory lies
+    with the host.
+    """
 
     name = "loop.alloc"
 
@@ -247,6 +262,23 @@ class AllocOp(BufferOperation):
 
     def __init__(self, type: BufferType):
         Operation.__init__(self, result_types=[type])
+
+    @property
+    def ahead(self) -> int | None:
+        """How many iterations ahead of their readers the rows are asked to come back, if they are to be swapped."""
+        attribute = self.attributes.get(SWAP)
+        return attribute.value.data if isinstance(attribute, IntegerAttr) else None
+
+    def verify_(self) -> None:
+        super().verify_()
+        users = [use.operation.name for use in self.buffer.uses] if HOST in self.attributes else []
+        if wrong := [name for name in users if name not in HOST_USERS]:
+            raise VerifyException(f"memory of the host is used by {wrong[0]}, expected {', '.join(HOST_USERS)} only")
+
+
+def is_host(buffer: SSAValue) -> bool:
+    """Whether a buffer lies in the memory of the host."""
+    return isinstance(buffer.owner, AllocOp) and HOST in buffer.owner.attributes
 
 
 @irdl_op_definition

@@ -99,6 +99,7 @@ from tempo_ir.dialects.sdg.reduction import (
     SoftmaxOp,
     SumOp,
 )
+from tempo_ir.dialects.sdg.requests import DeallocOp, RequestOp, SwapOp, requests_about, requests_of
 from tempo_ir.dialects.sdg.shape_ops import (
     BroadcastOp,
     ConcatOp,
@@ -137,6 +138,8 @@ Sdg = Dialect(
         MergeOp,
         OutputOp,
         UntilOp,
+        DeallocOp,
+        SwapOp,
         HostStateOp,
         HostOp,
         GradOp,
@@ -235,6 +238,7 @@ __all__ = [
     "CumprodOp",
     "CumsumOp",
     "CustomGradientOp",
+    "DeallocOp",
     "DivOp",
     "DomainAttr",
     "EntryAttr",
@@ -285,6 +289,7 @@ __all__ = [
     "RandomKind",
     "RandomOp",
     "ReduceOp",
+    "RequestOp",
     "ReshapeOp",
     "ReverseOp",
     "RoundOp",
@@ -307,6 +312,7 @@ __all__ = [
     "StopGradientOp",
     "SubOp",
     "SumOp",
+    "SwapOp",
     "TanhOp",
     "ToShapeOp",
     "TokenType",
@@ -321,6 +327,8 @@ __all__ = [
     "location_text",
     "op_text",
     "parse_spec",
+    "requests_about",
+    "requests_of",
     "space_of",
     "value_text",
 ]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from tempo_ir.dialects.sdg.base import SdgOp
 from tempo_ir.dialects.sdg.points import Analysis, producers
 from tempo_ir.dialects.sdg.reads import claim_problem, program_ops, read_problem, unreached_problem
+from tempo_ir.dialects.sdg.requests import RequestOp, requests_about
 from tempo_ir.dialects.sdg.sources import SourceOp
 from tempo_ir.dialects.sdg.structure import HostOp, MergeOp, OutputOp, ProgramOp, UntilOp, case_domain
 from tempo_ir.dialects.sdg.until import arrival, needed_for, until_of
@@ -119,17 +120,19 @@ def is_retired(merge: MergeOp, space: Space, number: int) -> bool:
 
 
 def erase(ops: Iterable[SdgOp]) -> None:
-    """Erase ops that nothing needs, except those that a needed op still names."""
+    """Erase ops that nothing needs, except those that a needed op still names, with the requests about their memory."""
     candidates = dict.fromkeys(ops)
     waiting = list(candidates)
     while waiting:
         op = waiting.pop()
-        if op not in candidates or all(use.operation in candidates for result in op.results for use in result.uses):
+        users = [use.operation for result in op.results for use in result.uses]
+        if op not in candidates or all(user in candidates or isinstance(user, RequestOp) for user in users):
             continue
         del candidates[op]
         waiting += [producer for producer in producers(op) if producer in candidates]
-    for op in candidates:
+    doomed = [*(request for op in candidates for request in requests_about(op)), *candidates]
+    for op in doomed:
         op.detach()
         op.drop_all_references()
-    for op in candidates:
+    for op in doomed:
         op.erase(drop_references=False)

@@ -201,14 +201,22 @@ def case_domain(domain: Domain, conds: tuple[Cond, ...], number: int) -> Domain:
 @irdl_op_definition
 class OutputOp(AccessOp):
     """An array for the caller, with the dims of the domain as leading axes:
-    `sdg.output "y" %y[t] in (t) : tensor<4xf32>`."""
+    `sdg.output "y" %y[t] in (t) : tensor<4xf32>`.
+
+    `sdg.output "w" donates %w : tensor<4xf32>` asks to lie in the array of the parameter of that key, which a call may
+    then overwrite.
+    """
 
     name = "sdg.output"
 
     key = prop_def(StringAttr)
+    donates = opt_prop_def(UnitAttr)
     value = operand_def(TensorType)
 
-    assembly_format = "$key custom<Accesses>(operands, $indices) custom<InDomain>($domain) attr-dict `:` type($value)"
+    assembly_format = (
+        "$key (`donates` $donates^)? custom<Accesses>(operands, $indices) custom<InDomain>($domain) attr-dict "
+        "`:` type($value)"
+    )
 
     def __init__(self, key: str, value: Operand, *, domain: Domain = NO_DIMS, location: LocationAttr | None = None):
         self.setup((value,), (), domain, {"key": StringAttr(key)}, location)

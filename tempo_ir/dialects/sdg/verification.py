@@ -25,7 +25,7 @@ from tempo_ir.dialects.sdg.reads import (
     read_problem,
     unreached_problem,
 )
-from tempo_ir.dialects.sdg.sources import SourceOp
+from tempo_ir.dialects.sdg.sources import ParameterOp, SourceOp
 from tempo_ir.dialects.sdg.structure import MergeOp, OutputOp
 from tempo_ir.dialects.sdg.tokens import check_tokens
 from tempo_ir.dialects.sdg.until import check_until
@@ -79,6 +79,9 @@ def check_names(ops: Iterable[SdgOp], space: Space) -> None:
         other = sources.setdefault(key, op)
         if type(other) is not type(op) or other.result.type != op.result.type:
             raise OpError(f'"{key}" is also {op_text(other)} : {other.result.type}: rename one', op)
+    for key, op in outputs.items():
+        if op.donates is not None and not isinstance(sources.get(key), ParameterOp):
+            raise OpError(f'output "{key}" donates the array of a parameter "{key}", which there is not', op)
 
 
 def check_reads(op: SdgOp, space: Space) -> None:

@@ -5,7 +5,7 @@ Before: `%k = loop.alloc : !loop.buffer<(t: growing) 4x8x32xf32>`, read by `cont
 `%k[0:t + 1]`: each head reads 128 bytes of every kilobyte. After: `(t: growing inside 2) 4x8x32xf32`.
 
 It does not apply to what the caller gives or gets; where some window is read by anything else; where the axes beside
-are summed or belong to one operand only.
+are summed or belong to one operand only; where rows are copied to the host.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tempo_ir.dialects.loop import (
     FoldOp,
     ProgramOp,
     StorageAttr,
+    TransferOp,
 )
 from tempo_ir.dialects.types import Extent, shape_of
 from tempo_ir.index import Const, Entry, Slice, as_expr
@@ -39,6 +40,7 @@ def order_axes(program: ProgramOp) -> None:
         *dims, last = op.buffer.type.dims
         ordered = StorageAttr((*dims, replace(last, inside=count)))
         fresh = AllocOp(BufferType(ordered, op.buffer.type.row))
+        fresh.attributes.update(op.attributes)
         fresh.location = op.location
         fresh.buffer.name_hint = op.buffer.name_hint
         block = op.parent
@@ -57,6 +59,8 @@ def outer_axes(buffer: SSAValue) -> int:
         return 0
     counts: list[int] = []
     for user in dict.fromkeys(use.operation for use in buffer.uses):
+        if isinstance(user, TransferOp):
+            return 0  # a row is one stretch of memory
         if not isinstance(user, AccessOperation):
             continue
         for number, access in enumerate(user.reads):

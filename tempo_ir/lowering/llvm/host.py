@@ -7,6 +7,7 @@
 - What only Python can do (host calls, leaves without a tile form, errors) is a *site*: `callbacks[1 + n]` is called
   with the values of the iterators round it. What it returns is not 0 when it raised: the program stops and returns 1.
 - A loop that gives a bound is a site too, called when it has ended, with the bound.
+- Copies to the memory of the host and back are copies of bytes: here it is memory like any other.
 - `callbacks[0]` is asked now and then, as loops go on, whether to go on (Ctrl-C).
 
 Between the loops nothing is allocated and nothing else is called: where the buffers lie is decided before.
@@ -23,7 +24,7 @@ from tempo_ir.dialects import loop
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.index import And, Binary, Compare, Cond, Const, Expr, MinMax, Or, Sym, Truth
 from tempo_ir.lowering.kernels.draws import SEED, start_of
-from tempo_ir.lowering.kernels.layout import Layout, array_of, most_of
+from tempo_ir.lowering.kernels.layout import Layout, array_of, element_bytes, most_of
 from tempo_ir.lowering.llvm.target import Target
 
 HOST = "host"
@@ -37,6 +38,7 @@ DECLARATIONS = (
     "declare i64 @llvm.smin.i64(i64, i64)",
     "declare i64 @llvm.smax.i64(i64, i64)",
     "declare i64 @llvm.readcyclecounter()",
+    "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
 )
 """What the host program calls beside the kernels."""
 
@@ -201,6 +203,8 @@ class _HostText:
                     self.launch(op)
                 case loop.CheckOp():
                     self.check(op)
+                case loop.TransferOp():
+                    self.transfer(op)
                 case loop.AccessOperation():
                     self.call_back(op)
                 case _:
@@ -255,10 +259,22 @@ class _HostText:
         self.lines.append(f"{name}.unreached:")
 
     def address(self, access: loop.BufferAccess) -> str:
-        """Where the first element of an access of one byte per element lies."""
-        assert isinstance(access.buffer.type, loop.BufferType)
-        offset = array_of(access, Layout.of(access.buffer.type, self.program.space, most_of(self.program))).offset
-        return self.value(f"getelementptr i8, ptr {self.pointers[access.buffer]}, i64 {self.integer(offset)}")
+        """Where the first element of an access lies."""
+        layout = self.layout(access.buffer)
+        offset = self.integer(array_of(access, layout).offset * element_bytes(layout.element))
+        return self.value(f"getelementptr i8, ptr {self.pointers[access.buffer]}, i64 {offset}")
+
+    def layout(self, buffer: SSAValue) -> Layout:
+        """How a buffer lies in memory."""
+        assert isinstance(buffer.type, loop.BufferType)
+        return Layout.of(buffer.type, self.program.space, most_of(self.program))
+
+    def transfer(self, op: loop.TransferOp) -> None:
+        """A copy of a row, which is one stretch of memory, between the memory of the device and that of the host."""
+        layout = self.layout(op.target.buffer)
+        target, source = self.address(op.target), self.address(op.source)
+        size = self.integer(layout.pitch * element_bytes(layout.element))
+        self.lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)")
 
     def guard(self, op: loop.IfOp) -> None:
         """A branch."""

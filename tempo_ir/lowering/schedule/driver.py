@@ -21,6 +21,7 @@ from tempo_ir.lowering.schedule.legality import Claim, check_schedule
 from tempo_ir.lowering.schedule.named_dims import UnorderedError, schedule
 from tempo_ir.lowering.schedule.order import Node
 from tempo_ir.lowering.schedule.pieces import in_pieces
+from tempo_ir.lowering.schedule.requests import carry_requests
 from tempo_ir.lowering.schedule.statements import Statements
 
 WORTH_IT = 0.9
@@ -58,6 +59,7 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
         with proving():
             check_bounds(emitted.program)
             check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory))
+    carry_requests(program, emitted.memory)
     return emitted.program
 
 

@@ -22,7 +22,10 @@ from tempo_ir.passes.remarks import remark
 
 
 def mark_donations(planner: Planner, plan: Sequence[Planned]) -> list[tuple[ParameterOp, OutputOp]]:
-    """Mark the outputs that may lie where their parameters do; returns both."""
+    """Mark the outputs that may lie where their parameters do; returns both. None where only some buffers are planned
+    anew."""
+    if planner.only is not None:
+        return []
     ops = list(planner.program.body.block.ops)
     parameters = {op.key: op for op in ops if isinstance(op, ParameterOp)}
     found: list[tuple[ParameterOp, OutputOp]] = []

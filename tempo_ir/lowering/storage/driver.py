@@ -7,28 +7,37 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.loop import ProgramOp
+from tempo_ir.dialects.loop import DEALLOC, SWAP, AllocOp, BufferType, ProgramOp
 from tempo_ir.index.expr import Index
 from tempo_ir.lowering.bounds import check_bounds
-from tempo_ir.lowering.proofs import proving
+from tempo_ir.lowering.proofs import IllegalError, proving
 from tempo_ir.lowering.storage.check import Claim, Memory, check_storage
 from tempo_ir.lowering.storage.donation import mark_donations
 from tempo_ir.lowering.storage.frees import Free, insert_frees, last_reads
 from tempo_ir.lowering.storage.instances import instances
 from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
+from tempo_ir.lowering.storage.swap_check import SwapClaim, SwappedBuffer, check_swap
+from tempo_ir.lowering.storage.swaps import NotSwappedError, Swap, apply_swap, find_swap
+from tempo_ir.passes.remarks import remark
 
 
 def plan_storage(program: ProgramOp, *, check: bool = True) -> Counter[str]:
     """
-    Let the buffers of a program keep no more rows than are read; counts what was done.
+    Let the buffers of a program keep no more rows than are read, and swap those that are asked for; counts what was
+    done.
 
     Raises IllegalStorageError, a fault of the compiler, where the result loses a value.
     """
+    return _plan(program, Planner.of(program), check)[0] + swap_requested(program, check=check)
+
+
+def _plan(program: ProgramOp, planner: Planner, check: bool) -> tuple[Counter[str], dict[SSAValue, SSAValue]]:
+    """Plan storage and write it; what was done, and where each buffer lies now."""
     before = instances(program)
-    planner = Planner.of(program)
     plan = planner.plan()
     frees = last_reads(plan, planner.liveness, planner.unknown)
+    _say_what_is_not_done(plan, frees)
     donated = [(parameter.buffer, output.buffer) for parameter, output in mark_donations(planner, plan)]
     rewriter = Rewriter(program, planner.liveness)
     buffers = rewriter.rewrite(plan)
@@ -38,7 +47,79 @@ def plan_storage(program: ProgramOp, *, check: bool = True) -> Counter[str]:
         with proving():
             check_bounds(program)
             check_storage(program, Claim(before, memories, rewriter.replaced, freed, dict(_starts(plan)), donated))
-    return _summary(plan, frees, donated)
+    return _summary(plan, frees, donated), buffers
+
+
+def swap_requested(program: ProgramOp, *, check: bool = True) -> Counter[str]:
+    """
+    Swap the rows of the buffers that ask for it; what is not proved right stays as it was, with a remark.
+
+    All are swapped at once, without those that cannot be; one by one, where the proof of all fails.
+    """
+    counts, most = Counter[str](), None
+    while asking := _asking(program)[:most]:
+        kept = program.clone()
+        try:
+            refused = _swap(program, asking, check)
+        except IllegalError as error:
+            refused = {0: str(error)}
+            if len(asking) > 1:
+                refused, most = {}, 1
+            _restore(program, kept)
+        else:
+            if not refused:
+                counts["buffers swapped"] += len(asking)
+                continue
+            _restore(program, kept)
+        asking = _asking(program)
+        for number, reason in refused.items():
+            remark(asking[number], f"its rows stay on the device: {reason}")
+            del asking[number].attributes[SWAP]
+    return counts
+
+
+def _asking(program: ProgramOp) -> list[AllocOp]:
+    """The buffers whose rows are to be swapped, in program order."""
+    return [op for op in program.walk() if isinstance(op, AllocOp) and op.ahead is not None]
+
+
+def _restore(program: ProgramOp, kept: ProgramOp) -> None:
+    """Let a program be what it was."""
+    program.detach_region(program.body)
+    program.add_region(kept.detach_region(kept.body))
+
+
+def _swap(program: ProgramOp, allocs: Sequence[AllocOp], check: bool) -> dict[int, str]:
+    """
+    Swap the rows of some buffers; why which, by number, cannot be: the program is then half rewritten.
+
+    Raises IllegalError where the result is not proved right.
+    """
+    swaps: list[Swap] = []
+    refused: dict[int, str] = {}
+    for number, alloc in enumerate(allocs):
+        assert alloc.ahead is not None
+        try:
+            swaps.append(find_swap(program, alloc, alloc.ahead))
+        except NotSwappedError as error:
+            refused[number] = str(error)
+    if refused:
+        return refused
+    before = instances(program)
+    made = [apply_swap(program, swap) for swap in swaps]
+    if check:
+        claims = [
+            SwappedBuffer(alloc.buffer, each.device, each.host, each.back, each.outer)
+            for alloc, each in zip(allocs, made, strict=True)
+        ]
+        with proving():
+            check_swap(program, SwapClaim(before, claims))
+    _, buffers = _plan(program, Planner.of(program, [buffer for each in made for buffer in each.buffers]), check)
+    for number, each in enumerate(made):
+        types = [buffers.get(buffer, buffer).type for buffer in (each.device, *each.back)]
+        if any(dim.storage != "ring" for type in types if isinstance(type, BufferType) for dim in type.dims):
+            refused[number] = "all of them are still read in other ways"
+    return refused
 
 
 def _summary(plan: Sequence[Planned], frees: Sequence[Free], donated: Sequence[object]) -> Counter[str]:
@@ -48,6 +129,21 @@ def _summary(plan: Sequence[Planned], frees: Sequence[Free], donated: Sequence[o
         counts.update(f"buffers {storage}" for storage in dict.fromkeys(classes) if planned.group.output is None)
         counts["copies removed"] += len(planned.group.copies)
     return counts + Counter({"frees": len(frees), "states in place": len(donated)})
+
+
+def _say_what_is_not_done(plan: Sequence[Planned], frees: Sequence[Free]) -> None:
+    """A remark for each value whose rows are asked to be given back one by one, and are not; or to be swapped, and lie
+    in an array of the caller."""
+    freed = {free.planned.group for free in frees}
+    for planned in plan:
+        if planned.group.output is not None:
+            for op in [member.op for member in planned.group.members.values() if SWAP in member.op.attributes]:
+                remark(op, "its rows stay on the device: they lie in the array of the caller that is an output")
+            continue
+        keeps_more = any(dim.storage != "ring" for dim in planned.stored)
+        if keeps_more and planned.group not in freed:
+            for op in [member.op for member in planned.group.members.values() if DEALLOC in member.op.attributes]:
+                remark(op, "its rows are given back with the whole buffer: no iteration is known to read one last")
 
 
 def _starts(plan: Sequence[Planned]) -> Iterator[tuple[Operation, tuple[Index, tuple[Operation, ...]]]]:

@@ -34,8 +34,9 @@ class LoopPlanStoragePass(ModulePass):
 
     A value and its copies become one buffer where that needs no more room. Per dim a buffer then has one slot, a ring
     of as many slots as rows live at once, rows that grow where readers take prefixes, or all rows. It stands in the
-    innermost loop that it lives in, and rows are freed after their last reader. The result is proved right, unless
-    `check` is false; what is not understood keeps every row, with a remark.
+    innermost loop that it lives in, and rows are freed after their last reader. Buffers that ask for it have their rows
+    with the host between a loop that writes them and one that reads them (`storage.swaps`). The result is proved right,
+    unless `check` is false; what is not understood keeps every row, with a remark.
     """
 
     name = "loop-plan-storage"

@@ -63,19 +63,21 @@ class _Shape:
 
 @dataclass
 class Planner:
-    """Plans one program. Every buffer that is planned is in a group, at first alone."""
+    """Plans one program. Every buffer that is planned is in a group, at first alone; `only` names those to plan, if
+    not all."""
 
     program: ProgramOp
     liveness: Liveness
     cells: Cells
     numbers: Numbers
     groups: dict[SSAValue, Group] = field(default_factory=dict[SSAValue, Group])
+    only: Sequence[SSAValue] | None = None
 
     @staticmethod
-    def of(program: ProgramOp) -> Planner:
-        """A planner of a program whose buffers keep every row."""
+    def of(program: ProgramOp, only: Sequence[SSAValue] | None = None) -> Planner:
+        """A planner of a program whose buffers keep every row, or those do that it is to plan."""
         uses, numbers = program_uses(program)
-        return Planner(program, Liveness(program.space), Cells(uses), numbers)
+        return Planner(program, Liveness(program.space), Cells(uses), numbers, only=only)
 
     @property
     def space(self) -> Space:
@@ -98,6 +100,8 @@ class Planner:
 
     def _is_planned(self, op: AllocOp | OutputOp) -> bool:
         """Whether a buffer is used and keeps every row, each written once: it is not planned already."""
+        if self.only is not None and op.buffer not in self.only:
+            return False
         if op.buffer not in self.cells.uses or any(dim.storage != "full" for dim in op.buffer_type.dims):
             return False
         if any(isinstance(use.operation, FreeOp) for use in op.buffer.uses):

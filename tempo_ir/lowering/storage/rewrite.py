@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tempo_ir.dialects.loop import (
+    HOST,
+    SWAP,
     AccessOperation,
     AllocOp,
     BodyOperation,
@@ -57,7 +59,7 @@ class Rewriter:
                 inner = accesses.setdefault(use.use.op, {})
                 inner[use.use.writes, use.use.number] = buffer, planned.index(use.cells)
         for op, found in accesses.items():
-            _set_accesses(op, found)
+            set_accesses(op, found)
         for op, numbers in _results(plan).items():
             self._drop_results(op, numbers)
         for buffer, place in buffers.items():
@@ -72,6 +74,7 @@ class Rewriter:
         if output is not None:
             return output.op.buffer
         alloc = AllocOp(BufferType.of(planned.stored, self._row(planned)))
+        self._carry(planned, alloc)
         named = [buffer for buffer in planned.group.members if buffer.name_hint is not None]
         first = next(iter(planned.group.members))
         alloc.buffer.name_hint = named[0].name_hint if named else None
@@ -89,6 +92,16 @@ class Rewriter:
             block.add_op(alloc)
         else:
             block.insert_op_before(alloc, before)
+
+    @staticmethod
+    def _carry(planned: Planned, alloc: AllocOp) -> None:
+        """What is asked of the memory of a value is asked of the buffer that it has become; so is where it lies."""
+        members = [member.op for member in planned.group.members.values() if isinstance(member.op, AllocOp)]
+        ahead = [op.ahead for op in members if op.ahead is not None]
+        if ahead:
+            alloc.attributes[SWAP] = IntegerAttr(max(ahead), i64)
+        if any(HOST in op.attributes for op in members):
+            alloc.attributes[HOST] = UnitAttr()
 
     def _row(self, planned: Planned) -> Tensor:
         """The room of a row: extents that name a dim whose rows share slots are the greatest."""
@@ -119,7 +132,7 @@ class Rewriter:
         """Remove results of an operation, with what only they read; the operation itself if nothing is left."""
         kept = [number for number in range(len(op.yielded)) if number not in numbers]
         if not kept:
-            _remove(op)
+            remove(op)
             return
         values = [op.yielded[number] for number in kept]
         writes = [op.writes[number] for number in kept]
@@ -169,7 +182,7 @@ def _makes_buffer(op: Operation) -> bool:
     return any(isinstance(result.type, BufferType) for result in op.results)
 
 
-def _set_accesses(op: Operation, found: Mapping[tuple[bool, int], tuple[SSAValue, Index]]) -> None:
+def set_accesses(op: Operation, found: Mapping[tuple[bool, int], tuple[SSAValue, Index]]) -> None:
     """Let an operation read and write the rows given, by whether it writes and the number."""
     if isinstance(op, ForOp):
         buffer, index = found[False, 0]
@@ -184,12 +197,12 @@ def _set_accesses(op: Operation, found: Mapping[tuple[bool, int], tuple[SSAValue
     op.out_indices = ArrayAttr([IndexAttr(index) for _, index in outs])
 
 
-def _remove(op: Operation) -> None:
+def remove(op: Operation) -> None:
     """Remove an operation, and the guards and loops round it that do nothing without it."""
     parent = op.parent_op()
     _erase(op)
     if isinstance(parent, ForOp) and parent.body.block.is_empty:
-        _remove(parent)
+        remove(parent)
     elif isinstance(parent, IfOp):
         _tidy(parent)
 
@@ -199,7 +212,7 @@ def _tidy(guard: IfOp) -> None:
     then = not guard.then.block.is_empty
     otherwise = guard.otherwise is not None and not guard.otherwise.block.is_empty
     if not then and not otherwise:
-        _remove(guard)
+        remove(guard)
         return
     if then and (otherwise or guard.otherwise is None):
         return

@@ -177,7 +177,9 @@ class _Driver:
         shape = tuple_text([self.extent(extent) for extent in self.shape(op, layout)])
         function = "zeros" if isinstance(op, loop.OutputOp) or _is_status(op.buffer) else "empty"
         kind = _torch_type(layout)
-        self.lines.add(f"{name} = torch.{function}({shape}, dtype={kind}, device=device)")
+        # memory of the host is pinned where the device is another one, for copies at full speed
+        where = 'device="cpu", pin_memory=device.type == "cuda"' if loop.is_host(op.buffer) else "device=device"
+        self.lines.add(f"{name} = torch.{function}({shape}, dtype={kind}, {where})")
 
     def shape(self, op: loop.BufferOperation, layout: Layout) -> Sequence[Extent]:
         """The extents of a buffer; one for a whole row whose extents differ from row to row."""
@@ -242,6 +244,8 @@ class _Driver:
                 self.lines.add(f"{self.support('check')}({status}, [{messages}], {self.point(op.point)})")
             case loop.HostOp():
                 self.host(op)
+            case loop.TransferOp():
+                self.lines.add(f"{self.rows(op.target)}.write({self.rows(op.source)}.read())")
             case loop.ComputeOp() if (literal := _literal(op)) is not None:
                 self.literal(op, literal)
             case loop.ComputeOp() if (inner := library_op(op)) is not None:

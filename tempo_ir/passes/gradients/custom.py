@@ -6,7 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.sdg import Access, CotangentOp, CustomGradientOp, HostOp, ProgramOp, SdgOp, domain_of
+from tempo_ir.dialects.sdg import (
+    Access,
+    CotangentOp,
+    CustomGradientOp,
+    HostOp,
+    ProgramOp,
+    RequestOp,
+    SdgOp,
+    domain_of,
+)
 from tempo_ir.graphs import reachable
 from tempo_ir.passes.building import GraphBuilder
 from tempo_ir.passes.utilities import erase, refuse
@@ -69,6 +78,8 @@ def drop_custom_gradients(program: ProgramOp) -> None:
     made = reachable((op.result for op in stand_ins), _results)
     dead = dict.fromkeys(value.owner for value in made)
     for user in (use.operation for value in made for use in value.uses):
+        if isinstance(user, RequestOp):
+            continue  # goes with what it is about
         if isinstance(user, HostOp) or user not in dead:
             refuse(user, "this uses the gradient that a custom gradient gets: its function may only return tensors")
     erase(op for op in program.body.block.ops if op in dead)

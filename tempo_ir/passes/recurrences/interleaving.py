@@ -7,11 +7,12 @@ step, which may be any number of steps ahead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from math import inf
 
 from tempo_ir.dialects.sdg import GradOp, MergeOp, SdgOp, domain_of
+from tempo_ir.dialects.sdg.reads import read_domain
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Const, Domain, Expr, Slice, Space, Sym, free_symbols
 from tempo_ir.passes.recurrences.accumulations import accumulation_of, outside_readers
@@ -80,27 +81,80 @@ class Lookahead:
 
 def looped(ops: Sequence[SdgOp], dim: str, space: Space) -> dict[SdgOp, None]:
     """The ops that recur along a dim, other than those that accumulate alone: for them there is a loop anyway."""
+    return {op: None for group in _recurrences(ops, dim, space) for op in group}
+
+
+def falling(ops: Sequence[SdgOp], dim: str, space: Space) -> dict[SdgOp, None]:
+    """Those of the `looped` ops that recur from later points of a dim to earlier ones, as gradients do."""
+    found: dict[SdgOp, None] = {}
+    outer = space.names[: space.names.index(dim)]
+    for group in _recurrences(ops, dim, space):
+        members = set(group)
+        edges = [edge for edge in edges_of(group) if edge.producer in members]
+        inside = [e for e in edges if all(distance_sign(e, name, space, forward=True) != 1 for name in outer)]
+        signs = {distance_sign(edge, dim, space, forward=False) for edge in inside}
+        if signs <= {0, 1} and 1 in signs:
+            found.update(dict.fromkeys(group))
+    return found
+
+
+def _recurrences(ops: Sequence[SdgOp], dim: str, space: Space) -> Iterator[list[SdgOp]]:
+    """The groups of ops that recur along a dim, and do more than accumulate."""
     alone: set[SdgOp] = set()
     for merge in ops:
         found = accumulation_of(merge) if isinstance(merge, MergeOp) else None
         if found is not None:
             alone |= {found.merge, found.step}
-    groups = (group for group, along in cycles_along(ops, dim, space) if along)
-    return {op: None for group in groups if not alone.issuperset(group) for op in group}
+    return (group for group, along in cycles_along(ops, dim, space) if along and not alone.issuperset(group))
+
+
+class Falling:
+    """What is made of recurrences from later to earlier points of a dim, and may run in the loop that makes them."""
+
+    def __init__(self, ops: Sequence[SdgOp], ahead: Lookahead):
+        self.ahead = ahead
+        self.loop = falling(ops, ahead.dim, ahead.space)
+        self.after = reachable(self.loop, ahead.readers.__getitem__)
+
+    def rows(self, ops: Iterable[SdgOp]) -> dict[SdgOp, None]:
+        """What of it some ops are made of."""
+        return {op: None for op in self.ahead.within(ops) if op in self.after}
+
+    def serves(self, op: SdgOp) -> bool:
+        """Whether an op at a point reads nothing of earlier points of what the loop makes, nor does what it is made
+        of: then it can be had as the loop goes down."""
+        return all(self._is_there(reader) for reader in self.rows([op]) if reader is not op)
+
+    def _is_there(self, reader: SdgOp) -> bool:
+        dim = self.ahead.dim
+        for number, access in enumerate(reader.accesses):
+            producer = access.value.owner
+            if not isinstance(producer, SdgOp) or producer not in self.after or dim not in producer.domain.dims:
+                continue
+            entry = access.index[producer.domain.dims.index(dim)]
+            first = entry.start if isinstance(entry, Slice) else entry
+            if dim not in reader.domain.dims:
+                return False
+            if greatest(Sym(dim) - first, self.ahead.space, read_domain(reader, number)) > 0:
+                return False
+        return True
 
 
 def row_by_row(ops: Sequence[SdgOp], dim: str, space: Space) -> dict[SdgOp, None]:
     """What is made, at the points of a dim, for sums over it that run in the loop that makes what they are sums of."""
     found = [accumulation_of(op) for op in ops if isinstance(op, MergeOp)]
-    sums = [each for each in found if each is not None and each.walk.dim == dim and each.walk.offset < 0]
+    sums = [each for each in found if each is not None and each.walk.dim == dim]
     sums = [each for each in sums if is_read_last(each.merge, each.step, dim)]
     loop = looped(ops, dim, space) if sums else {}
     if not loop:
         return {}
     ahead = Lookahead(ops, dim, space)
     after = reachable(loop, ahead.readers.__getitem__)
-    rows = ahead.within([each.merge for each in sums if each.merge in after and ahead.steps[each.merge] < inf])
-    return {op: None for op in rows if op in after and dim in op.domain.dims}
+    upwards = [each.merge for each in sums if each.walk.offset < 0 and each.merge in after]
+    rows = [op for op in ahead.within([op for op in upwards if ahead.steps[op] < inf]) if op in after]
+    if downwards := [each.merge for each in sums if each.walk.offset > 0]:
+        rows += Falling(ops, ahead).rows(downwards)
+    return {op: None for op in rows if dim in op.domain.dims}
 
 
 def is_read_last(merge: MergeOp, step: SdgOp, dim: str) -> bool:
