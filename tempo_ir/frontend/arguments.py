@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from tempo_ir import index as ix
 from tempo_ir.frontend.description import Array, InputInfo
 from tempo_ir.frontend.dims import Dim, is_integer
 from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.index.expr import Expr
+from tempo_ir.reference.calls import array_of, typed_array_of
 
 if TYPE_CHECKING:
     from tempo_ir.frontend.program import Program
@@ -68,16 +67,10 @@ class Arguments:
 
 def checked_input(info: InputInfo, leading: Sequence[Expr], value: Any) -> Array:
     """The array of an input, with its element type and rank checked and the axes of its spec."""
-    array = np.asarray(value)
-    wanted = info.spec.dtype.numpy
-    if array.dtype != wanted:
-        if not isinstance(value, int | float | bool | list | tuple) or not np.can_cast(
-            array.dtype, wanted, "same_kind"
-        ):
-            raise ProgramError(
-                f"the input '{info.name}' is {info.spec.dtype}, got an array of {array.dtype}: convert it", info.place
-            )
-        array = array.astype(wanted)
+    try:
+        array = typed_array_of(value, info.spec.dtype.numpy)
+    except ValueError as error:
+        raise ProgramError(f"the input '{info.name}' is {info.spec.dtype}, got {error}", info.place) from None
     expected = [*leading, *info.spec.shape]
     fits = array.ndim == len(expected) and all(
         not isinstance(extent, int) or size == extent for size, extent in zip(array.shape, expected, strict=True)
@@ -96,7 +89,10 @@ def checked_state(program: Program, state: Mapping[str, Array]) -> dict[str, Arr
     for name, info in program.states.items():
         if name not in state:
             raise ProgramError(f"the state lacks '{name}': make one with program.init(seed)", info.place)
-        array = np.asarray(state[name])
+        try:
+            array = array_of(state[name])
+        except ValueError as error:
+            raise ProgramError(f"'{name}' is {info.spec}, got {error}", info.place) from None
         if array.dtype != info.spec.dtype.numpy or array.shape != info.spec.shape:
             raise ProgramError(
                 f"'{name}' is {info.spec}, the state has {array.dtype} of shape {array.shape}", info.place

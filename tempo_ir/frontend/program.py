@@ -74,10 +74,18 @@ class Program:
                 f"run() interprets: for target '{target}', use tempo_ir.compile(program, target='{target}')", here()
             )
         from tempo_ir.reference import sdg as reference
+        from tempo_ir.reference.calls import mapping_of, starts_of
 
-        checked = Arguments.of(self, arguments, self.init(seed) if state is None else state)
+        try:
+            started = starts_of(start, tuple(self.dims))
+            given_state = (
+                self.init(seed) if state is None else mapping_of("state", state, "arrays by name, as of init()")
+            )
+        except ValueError as error:
+            raise ProgramError(str(error)) from None
+        checked = Arguments.of(self, arguments, given_state)
         hosts = {name: info.make for name, info in self.hosts.items()}
-        values = reference.run(self.expanded(), checked.arrays, checked.bounds, seed, hosts, start=dict(start or {}))
+        values = reference.run(self.expanded(), checked.arrays, checked.bounds, seed, hosts, start=started)
         return Result.of(self, checked, values)
 
     def expanded(self) -> ProgramOp:

@@ -1,7 +1,8 @@
-"""What the caller of a program gives, checked: bounds, arrays and host objects. Shared by the interpreters."""
+"""What the caller of a program gives, checked: bounds, arrays and host objects. Shared by all that runs programs."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
@@ -9,6 +10,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from tempo_ir.dialects.sdg import PreconditionAttr
+from tempo_ir.dialects.sdg.locations import host_text
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import TRUE
 from tempo_ir.index.expr import evaluate as evaluate_index
@@ -17,6 +19,66 @@ from tempo_ir.reference.errors import ExecutionError, point_text
 
 HostFactories: TypeAlias = Mapping[str, Callable[[], Any]]
 """Makes the object of each host name, anew for each call of a program."""
+
+
+MOST_STEPS = 1 << 48
+"""The most that a bound or a start may be: numbers of elements and addresses made of them stay within 64 bits."""
+
+
+def whole_number(value: Any) -> int | None:
+    """An integer of Python's, numpy's or torch's as one of Python's; None for anything else, truth values too."""
+    if isinstance(value, bool | np.bool_):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def array_of(value: Any) -> Array:
+    """The array that a caller gives. Raises ValueError, `a list that makes no array: ...`, for what is none."""
+    try:
+        return np.asarray(value)
+    except (OverflowError, RuntimeError, TypeError, ValueError) as error:
+        raise ValueError(f"a {type(value).__name__} that makes no array: {error}") from None
+
+
+def typed_array_of(value: Any, dtype: DType) -> Array:
+    """The array that a caller gives, of a dtype, to which Python's own numbers are converted. Raises ValueError that
+    says what the value is instead."""
+    array = array_of(value)
+    if array.dtype == dtype:
+        return array
+    plain = isinstance(value, int | float | bool | list | tuple)
+    if not plain or not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise ValueError(f"an array of {array.dtype}: convert it")
+    converted = array.astype(dtype)
+    if dtype.kind == "i" and not np.array_equal(converted, array):
+        raise ValueError(f"numbers that are outside of {dtype}")
+    return converted
+
+
+def mapping_of(argument: str, value: Any, holds: str) -> dict[str, Any]:
+    """A dict that a caller gives; an empty one for None. Raises ValueError, `state is a dict of arrays by name, got a
+    list`, for what is none."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{argument} is a dict of {holds}, got a {type(value).__name__}")
+    return dict(cast("Mapping[str, Any]", value))
+
+
+def starts_of(start: Any, names: Sequence[str]) -> dict[str, int]:
+    """What dims count on from. Raises ValueError for what is no dict of numbers by dim."""
+    started: dict[str, int] = {}
+    for name, value in mapping_of("start", start, 'numbers by dim, as in start={"i": 40}').items():
+        if name not in names:
+            raise ValueError(f"start: there is no dim '{name}', the program has {', '.join(names) or 'none'}")
+        number = whole_number(value)
+        if number is None or not 0 <= number <= MOST_STEPS:
+            raise ValueError(f"start: dim {name} cannot start at {value!r}: it starts at an integer of 0 to 2**48")
+        started[name] = number
+    return started
 
 
 class Outputs(dict[str, Array]):
@@ -89,7 +151,9 @@ def make_host(name: str, factories: HostFactories, op: Operation) -> Any:
     """A new object for a host name. Raises ExecutionError where the caller gave no way to make one."""
     if name not in factories:
         given = ", ".join(f"@{other}" for other in factories) or "none"
-        raise ExecutionError(f"there is no host object @{name}; given are {given}", op)
+        error = ExecutionError(f"there is no host object @{name}; given are {given}")
+        error.op = op
+        raise error
     return factories[name]()
 
 
@@ -122,11 +186,11 @@ def host_results(
     that copy them at once."""
     function = getattr(host, callee[1], None)
     if function is None:
-        raise ExecutionError("the host object @{} has no method {}".format(*callee), op, point)
+        raise _host_error("the host object @{} has no method {}".format(*callee), op, point)
     try:
         returned = function(*map(frozen, inputs))
     except Exception as error:
-        error.add_note(str(ExecutionError("raised by @{}::@{}".format(*callee), op, point)))
+        error.add_note(str(_host_error("raised by @{}::@{}".format(*callee), op, point)))
         raise
     results = _as_results(returned, len(expected), "@{}::@{}".format(*callee), op, point)
     arrays: list[Array] = []
@@ -136,9 +200,16 @@ def host_results(
         if not fits:
             got = f"returned {array.dtype} of shape {array.shape} as result #{number}"
             message = "@{}::@{} {}, expected {} of shape {}".format(*callee, got, dtype, shape)
-            raise ExecutionError(message, op, point)
+            raise _host_error(message, op, point)
         arrays.append(array)
     return arrays
+
+
+def _host_error(message: str, op: Operation, point: Mapping[str, int]) -> ExecutionError:
+    """The same words at every level."""
+    error = ExecutionError(f"{message}, in {host_text(op)}", None, point)
+    error.op = op
+    return error
 
 
 def _as_results(returned: Any, count: int, name: str, op: Operation, point: Mapping[str, int]) -> Sequence[Any]:
@@ -147,11 +218,11 @@ def _as_results(returned: Any, count: int, name: str, op: Operation, point: Mapp
         return (returned,)
     if count == 0:
         if returned is not None:
-            raise ExecutionError(f"{name} returned {type(returned).__name__}, expected None", op, point)
+            raise _host_error(f"{name} returned {type(returned).__name__}, expected None", op, point)
         return ()
     if not isinstance(returned, (tuple, list)):
-        raise ExecutionError(f"{name} returned {type(returned).__name__}, expected a tuple of {count}", op, point)
+        raise _host_error(f"{name} returned {type(returned).__name__}, expected a tuple of {count}", op, point)
     values = cast(Sequence[Any], returned)
     if len(values) != count:
-        raise ExecutionError(f"{name} returned {len(values)} values, expected {count}", op, point)
+        raise _host_error(f"{name} returned {len(values)} values, expected {count}", op, point)
     return values

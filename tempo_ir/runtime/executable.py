@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.index import evaluate
 from tempo_ir.reference import sdg as reference
-from tempo_ir.reference.calls import Outputs
+from tempo_ir.reference.calls import Outputs, mapping_of, starts_of, whole_number
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.budget import Budget, lower_within
 from tempo_ir.runtime.calls import Arenas, Call, Request
@@ -37,7 +37,7 @@ from tempo_ir.runtime.compiler import (
 from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers, with_most
 from tempo_ir.runtime.native import NativeProgram
-from tempo_ir.runtime.signature import MOST_STEPS, Signature, whole_number
+from tempo_ir.runtime.signature import Signature
 from tempo_ir.runtime.statistics import Statistics, per_step
 from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
 from tempo_ir.runtime.timeline import Timeline, timeline
@@ -140,10 +140,10 @@ class Executable(ABC):
         fit, ExecutionError for what has no value, and what a host object raises.
         """
         seed = seed_of(seed)
-        given_state = self.init(seed) if state is None else dict(state)
+        given_state = self.init(seed) if state is None else _dict_of("state", state, "arrays by name, as of init(seed)")
         in_torch = any_torch((*arguments.values(), *given_state.values()))
         checked = self.signature.arguments(as_arrays(arguments), as_arrays(given_state))
-        started, made = self._start(start or {}), self._hosts(hosts or {})
+        started, made = self._start(start), self._hosts(hosts)
         outputs = self._run(Request(checked.arrays, checked.bounds, seed, started, made, donate))
         result = Result({name: _kind(outputs[name], in_torch) for name in outputs if name not in self.signature.states})
         result.state = {
@@ -153,25 +153,22 @@ class Executable(ABC):
         result.extents = {dim: evaluate(bound, outputs.bounds) for dim, bound in self.signature.space.dims}
         return result
 
-    def _start(self, start: Mapping[str, int]) -> dict[str, int]:
-        names = self.signature.space.names
-        started: dict[str, int] = {}
-        for name, value in start.items():
-            if name not in names:
-                raise CallError(f"start: there is no dim '{name}', the program has {', '.join(names) or 'none'}")
-            number = whole_number(value)
-            if number is None or not 0 <= number <= MOST_STEPS:
-                raise CallError(f"start: dim {name} cannot start at {value!r}: it starts at an integer of 0 to 2**48")
-            started[name] = number
-        return started
+    def _start(self, start: Any) -> dict[str, int]:
+        try:
+            return starts_of(start, self.signature.space.names)
+        except ValueError as error:
+            raise CallError(str(error)) from None
 
-    def _hosts(self, hosts: Mapping[str, Callable[[], Any]]) -> dict[str, Callable[[], Any]]:
+    def _hosts(self, hosts: Any) -> dict[str, Callable[[], Any]]:
         known = {name: info.make for name, info in getattr(self.source, "hosts", {}).items()}
-        for name in hosts:
+        given = _dict_of("hosts", hosts, "functions by name, each of which makes a host object")
+        for name, make in given.items():
             if name not in self.signature.hosts:
                 listed = ", ".join(self.signature.hosts) or "none"
                 raise CallError(f"hosts: the program has no host object '{name}', only {listed}")
-        return {**known, **hosts}
+            if not callable(make):
+                raise CallError(f"hosts: '{name}' is a function that makes the object, got a {type(make).__name__}")
+        return {**known, **given}
 
     @abstractmethod
     def _run(self, request: Request) -> Outputs:
@@ -367,6 +364,14 @@ def seed_of(seed: int) -> int:
     if number is None or not 0 <= number < 1 << 32:
         raise CallError(f"the seed is {seed!r}: a seed is an integer of 0 to 2**32 - 1")
     return number
+
+
+def _dict_of(argument: str, value: Any, holds: str) -> dict[str, Any]:
+    """Raises CallError for what is no dict."""
+    try:
+        return mapping_of(argument, value, holds)
+    except ValueError as error:
+        raise CallError(str(error)) from None
 
 
 def _kind(array: Array, in_torch: bool) -> Any:

@@ -7,27 +7,18 @@ declares of its bounds, and what its reads need of them (preconditions), is chec
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from xdsl.ir import Operation
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.types import Extent, Shape, dtype_name, element, shape_of
 from tempo_ir.index import And, Cond, Expr, Space, Sym, evaluate, free_symbols
+from tempo_ir.reference.calls import MOST_STEPS, typed_array_of, whole_number
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.runtime.errors import CallError
-
-MOST_STEPS = 1 << 48
-"""The most that a bound or a start may be: numbers of elements and addresses made of them stay within 64 bits."""
-
-
-def whole_number(value: Any) -> int | None:
-    """An integer of Python's, numpy's or torch's as one of Python's; None for anything else, truth values too."""
-    return None if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__") else operator.index(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,12 +147,10 @@ class Arguments:
 
 def checked(spec: ArraySpec, value: Any) -> Array:
     """The caller's array, with element type, rank and fixed extents as declared. Raises CallError."""
-    array = np.asarray(value)
-    if array.dtype != spec.dtype:
-        plain = isinstance(value, (int, float, bool, list, tuple))
-        if not plain or not np.can_cast(array.dtype, spec.dtype, "same_kind"):
-            raise spec.error(f"is {spec.text}, got an array of {array.dtype}: convert it")
-        array = array.astype(spec.dtype)
+    try:
+        array = typed_array_of(value, spec.dtype)
+    except ValueError as error:
+        raise spec.error(f"is {spec.text}, got {error}") from None
     fits = array.ndim == len(spec.extents) and all(
         not isinstance(extent, int) or size == extent for size, extent in zip(array.shape, spec.extents, strict=True)
     )

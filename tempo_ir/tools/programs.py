@@ -22,8 +22,8 @@ from xdsl.ir import Attribute
 from tempo_ir.dialects.sdg import InputOp, OutputOp, ParameterOp, ProgramOp
 from tempo_ir.dialects.types import element, is_bool, is_float, shape_of
 from tempo_ir.index.expr import And, Cond, Expr, Sym, evaluate, free_symbols
+from tempo_ir.reference.calls import MOST_STEPS
 from tempo_ir.reference.dtypes import numpy_dtype
-from tempo_ir.runtime.signature import MOST_STEPS
 from tempo_ir.tools.diagnostics import Place, UserError, is_user_error, place_in_file, place_of_error, place_of_location
 from tempo_ir.tools.parsing import own_context, parse_module
 

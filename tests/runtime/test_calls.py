@@ -64,6 +64,14 @@ def test_bounds_are_read_off_the_inputs(executable: tp.Executable) -> None:
         ({"start": {"t": -1}}, "start: dim t cannot start at -1"),
         ({"start": {"t": 2**63}}, f"start: dim t cannot start at {2**63}"),
         ({"hosts": {"env": int}}, "the program has no host object 'env'"),
+        ({"state": [1]}, "state is a dict of arrays by name, as of init(seed), got a list"),
+        ({"state": {"w": [1, [2]]}}, "parameter 'w' is f32[4], got a list that makes no array: "),
+        ({"start": [1]}, 'start is a dict of numbers by dim, as in start={"i": 40}, got a list'),
+        ({"start": 3}, "start is a dict of numbers by dim"),
+        ({"hosts": [int]}, "hosts is a dict of functions by name, each of which makes a host object, got a list"),
+        ({"x": [[1.0, 2.0], [3.0]]}, "input 'x' is f32[T, 4], got a list that makes no array: "),
+        ({"x": [["a"] * 4]}, "input 'x' is f32[T, 4], got an array of <U1: convert it"),
+        ({"x": {"a": 1}}, "input 'x' is f32[T, 4], got an array of object: convert it"),
     ],
 )
 def test_arguments_that_do_not_fit(executable: tp.Executable, changes: dict, message: str) -> None:
@@ -71,6 +79,39 @@ def test_arguments_that_do_not_fit(executable: tp.Executable, changes: dict, mes
     with pytest.raises(CallError) as error:
         executable(**given)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"state": [1]}, "state is a dict of arrays by name, as of init(), got a list"),
+        ({"start": [1]}, 'start is a dict of numbers by dim, as in start={"i": 40}, got a list'),
+        ({"start": {"t": 1.5}}, "start: dim t cannot start at 1.5"),
+        ({"x": [[1.0, 2.0], [3.0]]}, "the input 'x' is f32, got a list that makes no array: "),
+        ({"state": {"w": [1, [2]]}}, "'w' is f32[4], got a list that makes no array: "),
+    ],
+)
+def test_arguments_that_do_not_fit_a_run(changes: dict, message: str) -> None:
+    with pytest.raises(tp.ProgramError) as error:
+        recurrence().run(**{**arrays(), **changes})
+    assert message in str(error.value)
+
+
+def test_numbers_of_a_list_do_not_wrap() -> None:
+    @tp.program
+    def small():
+        tp.output("y", tp.input("x", tp.i8[2]) + 1)
+
+    assert small().run(x=[3, -4])["y"].tolist() == tp.compile(small())(x=[3, -4])["y"].tolist() == [4, -3]
+    with pytest.raises(CallError, match=r"input 'x' is i8\[2\], got numbers that are outside of int8"):
+        tp.compile(small())(x=[3, 300])
+    with pytest.raises(tp.ProgramError, match="the input 'x' is i8, got numbers that are outside of int8"):
+        small().run(x=[3, 300])
+
+
+def test_a_host_object_is_made_by_a_function() -> None:
+    with pytest.raises(CallError, match="hosts: 'env' is a function that makes the object, got a int"):
+        tp.compile(hosted())(T=2, hosts={"env": 3})
 
 
 def test_what_cannot_be_compiled() -> None:
@@ -177,6 +218,22 @@ def test_host_objects_are_made_anew_for_each_call() -> None:
     made: list[Counter] = []
     executable(T=5, hosts={"env": lambda: made.append(Counter()) or made[-1]})
     assert made[0].calls == 4
+
+
+def test_an_error_of_a_host_has_the_same_words_on_every_target() -> None:
+    notes: list[str] = []
+    wrong: list[str] = []
+    for target in ("cpu", "reference"):
+        with pytest.raises(ValueError, match="the environment broke") as raised:
+            tp.compile(hosted(fail_at=3), target)(T=9)
+        notes += raised.value.__notes__
+        with pytest.raises(ExecutionError) as error:
+            tp.compile(hosted(), target)(T=9, hosts={"env": lambda: type("Two", (), {"step": lambda _, x: (x, x)})()})
+        wrong.append(str(error.value))
+    assert notes[0] == notes[1]
+    assert notes[0].startswith("raised by @env::@step, in sdg.host (")
+    assert wrong[0] == wrong[1]
+    assert ", in sdg.host (" in wrong[0]
 
 
 def test_an_exception_in_a_host_is_raised_with_op_and_point() -> None:

@@ -37,7 +37,7 @@
 // CHECK-NEXT:              ("env", "step"),
 // CHECK-NEXT:              [Rows(ring, 16 * N * (t % 4), (16 * N,), (1,))],
 // CHECK-NEXT:              [Rows(y, 16 * N * t, (16 * N,), (1,))],
-// CHECK-NEXT:              "loop.host ({{.*}}driver.mlir:{{[0-9]+}})",
+// CHECK-NEXT:              "sdg.host ({{.*}}driver.mlir:{{[0-9]+}})",
 // CHECK-NEXT:              {"t": t},
 // CHECK-NEXT:          )
 // CHECK-NEXT:      del ring

@@ -52,6 +52,13 @@ def op_text(op: Operation) -> str:
     return " ".join([op.name, ", ".join(named)] if named else [op.name]) + (f" ({where})" if where else "")
 
 
+def host_text(op: Operation) -> str:
+    """`sdg.host (model.py:12)`: how messages of a run name a call of a host object, whether it is still an sdg op or a
+    loop.host by now."""
+    where = location_text(op.location)
+    return "sdg.host" + (f" ({where})" if where else "")
+
+
 def error_text(error: Exception) -> str:
     """`model.py:12: sdg.neg %y: operand #0 ...`: an error of a dialect with the op that it is about, if it has one."""
     op = getattr(error, "op", None)

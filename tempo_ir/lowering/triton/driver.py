@@ -20,7 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
 from tempo_ir.dialects import loop, sdg
-from tempo_ir.dialects.sdg.locations import op_text
+from tempo_ir.dialects.sdg.locations import host_text, op_text
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import Extent, dtype_name, shape_of
 from tempo_ir.index import Expr, free_symbols
@@ -329,7 +329,7 @@ class _Driver:
             self.lines.add(f'("{name}", "{method}"),')
             self.list([self.rows(access) for access in op.reads])
             self.list([self.rows(access) for access in op.writes])
-            self.lines.add(f"{_string(op_text(op))},")
+            self.lines.add(f"{_string(host_text(op))},")
             self.lines.add(f"{self.point(op.point)},")
         self.lines.add(")")
 
