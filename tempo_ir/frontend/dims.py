@@ -8,11 +8,11 @@ again, `t < P` is a `Condition`. Where a tensor is expected, either becomes one 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard, overload
 
 from tempo_ir import index as ix
 from tempo_ir.frontend import recording
-from tempo_ir.frontend.errors import ProgramError, here
+from tempo_ir.frontend.errors import ProgramError, ValueUnknownError, here
 from tempo_ir.index.expr import Cond, Expr, Relation
 
 if TYPE_CHECKING:
@@ -41,8 +41,23 @@ class Dim:
     def __bool__(self) -> bool:
         if isinstance(self.expr, ix.Const):
             return self.expr.value != 0
-        raise ProgramError(
+        raise ValueUnknownError(
             f"'{self}' has no value while the program is recorded: compare it, as in tp.where({self} > 0, ...)"
+        )
+
+    def __index__(self) -> int:
+        """What range(), int(), float() and indices of Python's own lists ask for."""
+        if isinstance(self.expr, ix.Const):
+            return self.expr.value
+        raise ValueUnknownError(
+            f"'{self}' has no value while the program is recorded, so Python cannot count to it, convert it or index "
+            'by it: a tensor over a dim (tp.dim("t")) has its points, and a number that is fixed while recording is a '
+            "setting of the program (`def program(steps=4)`)"
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise ValueUnknownError(
+            f"'{self}' cannot be iterated over: what a program computes over a dim is said once, for all its points"
         )
 
     @overload
@@ -175,7 +190,7 @@ class Condition:
     def __bool__(self) -> bool:
         if self.cond in (ix.TRUE, ix.FALSE):
             return self.cond == ix.TRUE
-        raise ProgramError(
+        raise ValueUnknownError(
             f"'{self}' is not known while the program is recorded: use it as a case (`x[{self}] = ...`) or in "
             "tp.where, "
             "and join conditions with & and |"

@@ -1,4 +1,4 @@
-"""Where a line of the user's program is, and the one exception that the front end raises about it."""
+"""Where a line of the user's program is, and the exception that the front end raises about it."""
 
 from __future__ import annotations
 
@@ -52,6 +52,11 @@ class ProgramError(Exception):
         op: Operation = getattr(error, "op", whole)
         place, message = place_of(op.location), str(error.args[0]) if error.args else str(error)
         return cls(message if place is not None else f"{op_text(op)}: {message}", place or place_of(whole.location))
+
+
+class ValueUnknownError(ProgramError, TypeError):
+    """Python or numpy asks for a value while the program is recorded, when there is none. A TypeError, as Python's
+    protocols have it of an object that does not do what is asked."""
 
 
 def shown_path(file: str) -> str:

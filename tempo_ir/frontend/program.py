@@ -78,12 +78,10 @@ class Program:
 
         try:
             started = starts_of(start, tuple(self.dims))
-            given_state = (
-                self.init(seed) if state is None else mapping_of("state", state, "arrays by name, as of init()")
-            )
+            state = state if state is None else mapping_of("state", state, "arrays by name, as of init()")
         except ValueError as error:
             raise ProgramError(str(error)) from None
-        checked = Arguments.of(self, arguments, given_state)
+        checked = Arguments.of(self, arguments, self.init(seed) if state is None else state)
         hosts = {name: info.make for name, info in self.hosts.items()}
         values = reference.run(self.expanded(), checked.arrays, checked.bounds, seed, hosts, start=started)
         return Result.of(self, checked, values)

@@ -47,11 +47,17 @@ def extent_of(value: Any, what: str) -> types.Extent:
     return extent_of(expression(value), what)
 
 
+def _one_by_one(given: Sequence[Any]) -> list[Any]:
+    """Extents or axes that are given one by one, or as one tuple or its like. A Dim or a tensor is one of them."""
+    (first, *more) = given or ((),)
+    if more or not isinstance(first, Iterable) or isinstance(first, Dim | Tensor):
+        return list(given)
+    return list(cast("Iterable[Any]", first))
+
+
 def extents_of(shape: Any, what: str) -> list[types.Extent]:
     """The extents of a shape, which is one extent or some. Raises ProgramError for what is none."""
-    if is_integer(shape) or not isinstance(shape, Iterable):
-        return [extent_of(shape, what)]
-    return [extent_of(extent, what) for extent in cast("Iterable[Any]", shape)]
+    return [extent_of(extent, what) for extent in _one_by_one((shape,))]
 
 
 def shape_text(extents: Extents) -> str:
@@ -85,8 +91,10 @@ def reshape_to(x: Tensor, extents: Extents) -> Tensor:
 def reshape(x: Value, *shape: int | Dim | Iterable[int | Dim]) -> Tensor:
     """The same elements, in row-major order, in another shape; one extent may be -1."""
     source = elementwise.as_tensor(x)
-    wanted: list[Any] = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], Iterable) else list(shape)
-    extents = [-1 if isinstance(extent, int) and extent == -1 else extent_of(extent, "reshape") for extent in wanted]
+    extents = [
+        -1 if isinstance(extent, int) and extent == -1 else extent_of(extent, "reshape")
+        for extent in _one_by_one(shape)
+    ]
     if extents.count(-1) > 1:
         raise ProgramError(f"reshape to {shape_text(extents)}: only one extent may be -1")
     total = product(source.extents)
@@ -142,7 +150,7 @@ def expand_dims(x: Value, axis: int) -> Tensor:
 def transpose(x: Value, *axes: int | Iterable[int]) -> Tensor:
     """The axes in another order, one by one or as one tuple; reversed if none is given."""
     source = elementwise.as_tensor(x)
-    listed: list[Any] = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], Iterable) else list(axes)
+    listed = _one_by_one(axes)
     order = [axis_of(axis, source.ndim, "transpose") for axis in listed] or list(reversed(range(source.ndim)))
     if sorted(order) != list(range(source.ndim)):
         raise ProgramError(f"transpose: {tuple(listed)} is no order of the {source.ndim} axes")

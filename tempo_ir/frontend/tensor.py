@@ -14,7 +14,7 @@ from tempo_ir.dialects import types
 from tempo_ir.dialects.sdg.base import Access, domain_of
 from tempo_ir.frontend.dims import Condition, Dim, dim_or_int
 from tempo_ir.frontend.dtypes import DType, Spec, dtype_of_element
-from tempo_ir.frontend.errors import Place, ProgramError, here
+from tempo_ir.frontend.errors import Place, ProgramError, ValueUnknownError, here
 from tempo_ir.frontend.recording import Recording, current
 from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import Index
@@ -32,7 +32,6 @@ class Tensor:
     """A value of the graph and the index it is read at; `dims` are the dims that the read varies over."""
 
     __slots__ = ("index", "recording", "value")
-    __array_ufunc__ = None  # numpy arrays leave mixed arithmetic to this class
 
     def __init__(self, recording: Recording, value: SSAValue, index: Index | None = None):
         self.recording = recording
@@ -101,14 +100,61 @@ class Tensor:
     def __repr__(self) -> str:
         return f"<tensor {self.value.name_hint or ''} {self.spec} over ({', '.join(self.dims)})>"
 
+    # ---------------------------------------------------------------------------------------- what it cannot be
+
     def __bool__(self) -> NoReturn:
-        raise ProgramError(
+        raise ValueUnknownError(
             "a tensor has no value while the program is recorded: choose with tp.where(condition, a, b), "
             "and join conditions with & and |"
         )
 
     def __iter__(self) -> NoReturn:
-        raise ProgramError("a tensor cannot be iterated over: use tp.unstack(x), or index it")
+        raise ValueUnknownError("a tensor cannot be iterated over: use tp.unstack(x), or index it")
+
+    def __contains__(self, item: object) -> NoReturn:
+        raise ValueUnknownError(
+            "a tensor has no value while the program is recorded, so `in` has no answer: use tp.any(x == item)"
+        )
+
+    def __len__(self) -> NoReturn:
+        raise ValueUnknownError(
+            f"a tensor has no len(): x.shape[0] is its first extent, which may be a Dim (here {self.spec})"
+        )
+
+    def __float__(self) -> NoReturn:
+        raise ValueUnknownError(
+            "a tensor has no value while the program is recorded, so float(x) is none: x.cast(tp.f32) converts it, and "
+            "functions of it are tensors of tp's (tp.sin(x), not math.sin(x))"
+        )
+
+    def __int__(self) -> NoReturn:
+        raise ValueUnknownError(
+            "a tensor has no value while the program is recorded, so int(x) is none: x.cast(tp.i64) converts it"
+        )
+
+    def __index__(self) -> NoReturn:
+        raise ValueUnknownError(
+            "a tensor has no value while the program is recorded, so Python cannot count or index by it: x.take(i) "
+            "takes rows at integer positions, and sizes are integers or dims"
+        )
+
+    def __round__(self, digits: int | None = None) -> Tensor:
+        if digits is not None:
+            raise ValueUnknownError("round(x) rounds a tensor to integers: scale it to keep digits")
+        return elementwise.round(self)
+
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
+        raise ValueUnknownError(
+            "a tensor has no value while the program is recorded, so numpy cannot make an array of it: use the "
+            "functions of tp, and give what numpy is to see to a host (tp.host) or to tp.output"
+        )
+
+    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Value, **options: object) -> Tensor:
+        """`array + x` comes here, since the array is asked first; `np.sin(x)` does too."""
+        return numpy_calls.ufunc(function.__name__, method, inputs, options)
+
+    def __array_function__(self, function: Callable[..., object], *_: object) -> NoReturn:
+        raise numpy_calls.refusal(function.__name__)
 
     def __hash__(self) -> int:
         return hash((id(self.value), self.index))
@@ -313,4 +359,4 @@ def _described(operands: Sequence[Tensor]) -> str:
 
 
 # The modules below define the operations on the class above: they need it, and its methods need them.
-from tempo_ir.frontend import contractions, elementwise, indexing, reductions, shapes  # noqa: E402
+from tempo_ir.frontend import contractions, elementwise, indexing, numpy_calls, reductions, shapes  # noqa: E402

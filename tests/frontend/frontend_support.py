@@ -27,12 +27,3 @@ def error_of(function: Callable[..., None], **settings: Any) -> str:
     place, _, text = str(raised.value).partition(": error: ")
     assert ":" in place, f"no line: {raised.value}"
     return text
-
-
-def line_of(function: Callable[..., None], **settings: Any) -> int:
-    """The line that an error names, counted from the first line of the function."""
-    with pytest.raises(tp.ProgramError) as raised:
-        record(function, **settings)
-    assert raised.value.place is not None
-    assert raised.value.place.file == __file__.replace("frontend_support", function.__module__)
-    return raised.value.place.line - function.__code__.co_firstlineno

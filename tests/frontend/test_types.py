@@ -137,7 +137,7 @@ def test_parameters_have_shapes_of_numbers() -> None:
         (lambda t: tp.f32[-1], "a shape of f32: an extent is an integer of 0 or more, or a dim, got -1"),
         (lambda t: tp.zeros((2, -1)), "full: an extent is 0 or more, got -1"),
         (lambda t: tp.zeros(tp.f32[2]), "full: an extent is an integer or a dim, got Spec"),
-        (lambda t: tp.scatter_add(tp.zeros(2), 0, 1.0), "a tensor cannot be iterated over"),
+        (lambda t: tp.scatter_add(tp.zeros(2), 0, 1.0), "scatter_add: an extent is an integer or a dim, got Tensor"),
         (lambda t: tp.random.permutation(-1), "a shape of i64: an extent is an integer of 0 or more, or a dim, got -1"),
         (lambda t: tp.sum(tp.zeros(2), axis=t), "sum: an axis is an integer, got t"),
         (lambda t: tp.sum(tp.zeros(2), axis=0.0), "sum: an axis is an integer, got 0.0"),
