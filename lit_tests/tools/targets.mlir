@@ -13,5 +13,5 @@
 
 // LLVM: define void @add_kernel(ptr
 
-// EARLY: scan.mlir:1:1: error: @scan is an sdg program, which has no kernels yet: run --pass-pipeline='sdg-schedule,loop-form-kernels,loop-plan-storage' on it
+// EARLY: scan.mlir:1:1: error: @scan is an sdg program, which has no kernels yet: run --pass-pipeline='sdg-default,sdg-schedule,loop-form-kernels,loop-plan-storage' on it
 // MACHINE: error: unknown target 'cray'; use one of cpu,

@@ -15,6 +15,9 @@ from tempo_ir.dialects.sdg import ProgramOp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.kernels.loop_lower_kernels import LoopLowerKernelsPass
 
+PIPELINE = "sdg-default,sdg-schedule,loop-form-kernels,loop-plan-storage"
+"""The passes from the graph, gradients and all, to what the targets take."""
+
 
 @dataclass(frozen=True)
 class LlvmTarget(Target):
@@ -50,7 +53,7 @@ def lowered(ctx: Context, module: ModuleOp, target: str) -> ModuleOp:
         if isinstance(op, ProgramOp):
             error = PassFailedException(
                 f"@{op.sym_name.data} is an sdg program, which has no kernels yet: "
-                "run --pass-pipeline='sdg-schedule,loop-form-kernels,loop-plan-storage' on it"
+                f"run --pass-pipeline='{PIPELINE}' on it"
             )
             error.op = op  # pyright: ignore[reportAttributeAccessIssue]
             raise error
