@@ -207,7 +207,12 @@ def mod(a: Value, b: Value) -> Tensor:
 
 
 def power(a: Value, b: Value) -> Tensor:
-    """`a ** b`; a square is a product."""
+    """`a ** b`; a square is a product.
+
+    Values are those of C's pow, for a constant exponent too: `(-inf) ** 0.5` is inf, `(-inf) ** -0.5` is 0.
+    numpy and torch agree on these for an array of exponents; where the exponent is a Python number, both take a square
+    root for 0.5 (NaN), for -0.5 torch does (NaN) and numpy does not (0).
+    """
     if is_scalar(b) and not isinstance(b, bool):
         if b == 2:
             (base,) = unified([a], i64)

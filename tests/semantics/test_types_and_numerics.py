@@ -326,3 +326,20 @@ def test_40_rows_of_different_lengths() -> None:
     run.gives({"o": expected}, length=lengths, k=k, q=q)
     for b, n in enumerate(lengths[:3]):
         run.gives({"o": expected[b : b + 1]}, length=lengths[b : b + 1], k=k[b : b + 1, :n], q=q[b : b + 1])
+
+
+@pytest.mark.parametrize("target", ["cpu", "reference"])
+@pytest.mark.parametrize("exponent", [0.5, -0.5, 0.25, -1.5, 3.0, -2.0])
+def test_a_constant_exponent_gives_what_an_array_of_it_gives(target, exponent):
+    @tp.program
+    def powers():
+        x = tp.input("x", tp.f64[6])
+        tp.output("constant", x**exponent)
+        tp.output("array", x ** tp.input("e", tp.f64[6]))
+
+    x = np.array([-np.inf, -0.0, 0.0, 2.25, np.inf, np.nan])
+    out = tp.compile(powers(), target)(x=x, e=np.full(6, exponent))
+    with np.errstate(divide="ignore"):
+        expected = np.power(x, np.full(6, exponent))
+    np.testing.assert_allclose(out["constant"], expected, rtol=1e-12)
+    np.testing.assert_allclose(out["array"], expected, rtol=1e-12)
