@@ -41,6 +41,7 @@ from tempo_ir.dialects.sdg import (
     SdgOp,
     SourceOp,
 )
+from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.sdg.needed import leaves, loses_arrival, narrow
 from tempo_ir.dialects.sdg.reads import holds
 from tempo_ir.dialects.sdg.symbols import property_symbols
@@ -141,7 +142,8 @@ def reason_to_stay(op: SdgOp, unused: Iterable[str]) -> str | None:
 def without_dims(op: SdgOp, dims: Iterable[str], space: Space) -> Domain | None:
     """The points of an op without some dims; None where they have no exact form.
 
-    That the dropped dims had a point at all (`where T >= 1`) is forgotten where nothing fails without it.
+    That the dropped dims had a point at all (`where T >= 1`) is forgotten where nothing fails without it, be it the
+    op itself when it runs.
     """
     from tempo_ir.index import isl
 
@@ -156,4 +158,4 @@ def without_dims(op: SdgOp, dims: Iterable[str], space: Space) -> Domain | None:
         loose = isl.set_to_domain(points.gist_params(points.params()), kept, space)
     except IndexExpressionError:
         return None
-    return loose if holds(op, space, loose) and not leaves(op, {op: loose}, space) else exact
+    return loose if not may_fail(op) and holds(op, space, loose) and not leaves(op, {op: loose}, space) else exact

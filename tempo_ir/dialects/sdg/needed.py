@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from tempo_ir.dialects.sdg.base import SdgOp
+from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.sdg.points import Analysis, producers
 from tempo_ir.dialects.sdg.reads import claim_problem, program_ops, read_problem, unreached_problem
 from tempo_ir.dialects.sdg.requests import RequestOp, requests_about
@@ -25,16 +26,17 @@ def narrow(program: ProgramOp, *, calls_stay: bool = False) -> None:
     sdg.output "y" %y[t] in (t: 0 to T - 1)
     ```
 
-    Inputs, parameters and outputs keep their domains: the caller sees them. A pure op keeps more points where that
-    makes its domain simpler and every read stays inside, or where its needed points come with no step of a dim that
-    ends by data, while its own do (`until.arrival`). Cases of a merge that are left without points go away. Raises
-    OpError for a host call whose points have no exact domain, since it must run at these and no others. With
-    `calls_stay` host calls keep their domains too: a pass may not change how often they run.
+    Inputs, parameters and outputs keep their domains: the caller sees them. An op that cannot fail keeps more points
+    where that makes its domain simpler and every read stays inside, any pure op where its needed points come with no
+    step of a dim that ends by data, while its own do (`until.arrival`). Cases of a merge that are left without points
+    go away. With `calls_stay` host calls keep their domains too: a pass may not change how often they run.
+
+    Raises OpError for a host call whose points have no exact domain, since it must run at these and no others.
     """
     analysis = Analysis(program, calls_stay=calls_stay)
     narrowable = [op for op in analysis.ops if not isinstance(op, SourceOp | OutputOp | UntilOp)]
     domains = {op: domain for op in narrowable if (domain := analysis.domain(op)) is not None}
-    relax(analysis, domains)
+    relax(analysis, domains, may_run_early(program))
     keep_arrivals(program, domains, narrowable)
     for op, domain in domains.items():
         if domain != op.domain:
@@ -45,13 +47,22 @@ def narrow(program: ProgramOp, *, calls_stay: bool = False) -> None:
     erase([op for op in narrowable if op not in domains])
 
 
-def relax(analysis: Analysis, domains: dict[SdgOp, Domain]) -> None:
+def may_run_early(program: ProgramOp) -> set[SdgOp]:
+    """The ops that may run at more points than those that something needs: all that cannot fail, and what the end of a
+    dim is computed from, which has to run before anybody knows how many points there are."""
+    ops = program_ops(program)
+    until = until_of(ops)
+    early = set[SdgOp]() if until is None else set(needed_for(until))
+    return {op for op in ops if op in early or not may_fail(op)}
+
+
+def relax(analysis: Analysis, domains: dict[SdgOp, Domain], relaxable: Container[SdgOp]) -> None:
     """Replace domains by simpler ones with more points, in place, where no read then leaves what it reads.
 
     Ops with equal points are relaxed together, so that equal layers stay equal.
     """
     exact = dict(domains)
-    simpler = {op: domain for op in domains if (domain := analysis.relaxed(op)) is not None}
+    simpler = {op: domain for op in domains if op in relaxable and (domain := analysis.relaxed(op)) is not None}
     refused: set[Domain] = set()
     while True:
         domains.update({op: exact[op] if exact[op] in refused else domain for op, domain in simpler.items()})

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects import sdg
+from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.tile import elementwise as ew
-from tempo_ir.dialects.types import is_float
 from tempo_ir.index import Expr, substitute
 from tempo_ir.lowering.kernels.tiles import ORIGIN, Coordinate, Coordinates, Tile, combine
 from tempo_ir.lowering.kernels.translator import Emitter, Translator, Unsupported
@@ -87,7 +87,7 @@ def emit_binary(translator: Translator, op: Operation, at: Coordinates) -> Tile:
 def emit_division(translator: Translator, op: Operation, at: Coordinates) -> Tile:
     """`x // y`, `x % y`; an integer division by zero is reported."""
     lhs, rhs = operands_at(translator, op, at)
-    if not is_float(rhs.value.element):
+    if may_fail(op):
         zero = combine(translator.builder, ew.EqOp, rhs, translator.constant(0, rhs.value.element))
         translator.check(zero, "integer division by zero", op)
     return combine(translator.builder, DIVISIONS[type(op)], lhs, rhs)

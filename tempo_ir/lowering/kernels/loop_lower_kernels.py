@@ -42,6 +42,7 @@ from tempo_ir.dialects.loop import (
 )
 from tempo_ir.dialects.loop.checks import status_type
 from tempo_ir.dialects.loop.ending import verify_ending
+from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
@@ -53,7 +54,6 @@ from tempo_ir.lowering.kernels.translation import (
     kernel_name,
     leaf_buffers,
     leaf_key,
-    may_fail,
     translate,
 )
 from tempo_ir.lowering.kernels.translator import Unsupported

@@ -10,7 +10,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import BodyOperation, BufferAccess, BufferType, FoldOp, YieldOp, enclosing_loops
-from tempo_ir.dialects.tile.attributes import PointerType, is_float
+from tempo_ir.dialects.sdg.failing import may_fail
+from tempo_ir.dialects.tile.attributes import PointerType
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import element
 from tempo_ir.index import Expr, Space, Sym
@@ -204,13 +205,6 @@ def _shared_axes(block: Block) -> dict[AxisKey, Axis]:
 def _element(buffer: SSAValue):
     assert isinstance(buffer.type, BufferType)
     return element(buffer.type.row)
-
-
-def may_fail(op: Operation) -> bool:
-    """Whether an op can fail when it runs."""
-    if isinstance(op, (sdg.FloordivOp, sdg.ModOp)):
-        return not is_float(element(op.result.type))
-    return isinstance(op, (sdg.GatherOp, sdg.ScatterAddOp))
 
 
 def pointer_names(buffers: Sequence[SSAValue]) -> dict[SSAValue, str]:
