@@ -56,6 +56,8 @@ WITHOUT = {
     "grad": "torch.autograd is its counterpart, beside every operator here and in test_derivatives.py",
     "stop_gradient": "it computes nothing: torch's detach in test_derivatives.py",
     "keep": "it computes nothing: where rows lie is no matter of torch's",
+    "swap": "it computes nothing: where rows lie is no matter of torch's",
+    "dealloc": "it computes nothing: how long rows stay is no matter of torch's",
     "custom_gradient": "it computes nothing: torch.autograd.Function in the tests of gradients",
     "cotangent": "it stands inside of a custom gradient only",
     "random": "torch draws other numbers from a seed: tests/reference/test_philox.py has the published ones",
