@@ -18,6 +18,7 @@ from tempo_ir.index import evaluate
 
 S = "(tensor<f32>) -> tensor<f32>"
 SS = "(tensor<f32>, tensor<f32>) -> tensor<f32>"
+REST = "tensor<?xf32, #sdg.size<T - 3>>"
 
 CHAIN = f"""
 sdg.program @chain dims(t: T) {{
@@ -173,6 +174,10 @@ def test_host_calls_for_effect_run_at_all_points() -> None:
         (f"%y = sdg.mean %x[0:T] axes [0] : {S}", ["T >= 1"]),
         (f"%y = sdg.mean %x[2:5] axes [0] : {S}", ["T >= 5"]),
         (f"%y = sdg.sum %x[0:P] axes [0] : {S}", []),
+        (
+            f"%o = sdg.broadcast %x[0] : (tensor<f32>) -> {REST}\n%y = sdg.sum %o axes [0] : ({REST}) -> tensor<f32>",
+            ["T >= 3"],
+        ),
         (f"%y = sdg.merge {{P > 0 : %x[0]}} : {S}", ["T >= 1", "P >= 1"]),
     ],
 )

@@ -302,7 +302,7 @@ def test_a_sum_of_ones_along_an_axis_that_ends_before_it_begins():
     check("""
     sdg.program @p dims(t: T) {
       %o = sdg.constant 1.0 : tensor<f64>
-      %i = sdg.broadcast %o in (t) : (tensor<f64>) -> tensor<?xf64, #sdg.size<T - 2 * t>>
-      %y = sdg.sum %i[t] axes [0] in (t) : (tensor<?xf64, #sdg.size<T - 2 * t>>) -> tensor<f64>
+      %i = sdg.broadcast %o in (t) : (tensor<f64>) -> tensor<?xf64, #sdg.size<max(0, T - 2 * t)>>
+      %y = sdg.sum %i[t] axes [0] in (t) : (tensor<?xf64, #sdg.size<max(0, T - 2 * t)>>) -> tensor<f64>
       sdg.output "y" %y[t] in (t) : tensor<f64>
     }""")

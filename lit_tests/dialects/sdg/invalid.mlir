@@ -358,3 +358,23 @@ sdg.program @no_parameter dims(t: T) {
   // expected-error@+1 {{output "w" donates the array of a parameter "w", which there is not}}
   sdg.output "w" donates %x : tensor<4xf32>
 }
+
+// -----
+
+sdg.program @below_zero dims(t: T) {
+  // expected-error@+1 {{the extent T - 2 * t falls below 0 at t = 2 (T = 3): write max(0, T - 2 * t)}}
+  %x = sdg.input "x" in (t) : tensor<?xf32, #sdg.size<T - 2 * t>>
+  %y = sdg.concat %x[t], %x[t] axis 0 in (t) : (tensor<?xf32, #sdg.size<T - 2 * t>>, tensor<?xf32, #sdg.size<T - 2 * t>>) -> tensor<?xf32, #sdg.size<2 * T - 4 * t>>
+  %s = sdg.sum %y[t] axes [0] in (t) : (tensor<?xf32, #sdg.size<2 * T - 4 * t>>) -> tensor<f32>
+  sdg.output "s" %s[t] in (t) : tensor<f32>
+}
+
+// -----
+
+sdg.program @below_zero_at_few dims(t: T) {
+  %one = sdg.constant 1.0 : tensor<f32>
+  // expected-error@+1 {{the extent T - 3 falls below 0 at T = 0: write max(0, T - 3)}}
+  %y = sdg.broadcast %one : (tensor<f32>) -> tensor<?xf32, #sdg.size<T - 3>>
+  %s = sdg.sum %y axes [0] : (tensor<?xf32, #sdg.size<T - 3>>) -> tensor<f32>
+  sdg.output "s" %s : tensor<f32>
+}

@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from tempo_ir.dialects.sdg.base import SdgOp
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.sdg.points import Analysis, producers
-from tempo_ir.dialects.sdg.reads import claim_problem, program_ops, read_problem, unreached_problem
+from tempo_ir.dialects.sdg.reads import claim_problem, negative_extents, program_ops, read_problem, unreached_problem
 from tempo_ir.dialects.sdg.requests import RequestOp, requests_about
 from tempo_ir.dialects.sdg.sources import SourceOp
 from tempo_ir.dialects.sdg.structure import HostOp, MergeOp, OutputOp, ProgramOp, UntilOp, case_domain
@@ -107,7 +107,8 @@ def leaves(op: SdgOp, domains: Mapping[SdgOp, Domain], space: Space) -> bool:
         consumer = case_domain(domain, op.conds, number) if isinstance(op, MergeOp) else domain
         if read_problem(space, consumer, access.index, domains.get(producer, producer.domain)) is not None:
             return True
-    return any(claim_problem(claim, space, domain) is not None for claim, _ in op.claims())
+    failing = any(claim_problem(claim, space, domain) is not None for claim, _ in op.claims())
+    return failing or any(negative_extents(op, space, domain))
 
 
 def drop_cases(merge: MergeOp, space: Space) -> None:

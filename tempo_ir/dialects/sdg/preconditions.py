@@ -17,7 +17,14 @@ from tempo_ir.dialects.sdg.attributes import CondAttr, PreconditionAttr
 from tempo_ir.dialects.sdg.base import SdgOp
 from tempo_ir.dialects.sdg.locations import op_text
 from tempo_ir.dialects.sdg.needed import narrow
-from tempo_ir.dialects.sdg.reads import claim_problem, gap_problem, program_ops, read_domain, read_problem
+from tempo_ir.dialects.sdg.reads import (
+    claim_problem,
+    gap_problem,
+    negative_extents,
+    program_ops,
+    read_domain,
+    read_problem,
+)
 from tempo_ir.dialects.sdg.structure import MergeOp, ProgramOp
 from tempo_ir.index import isl
 from tempo_ir.index.domain import Domain, Space
@@ -94,10 +101,15 @@ def failures(op: SdgOp, space: Space) -> Iterator[tuple[isl.Set, str]]:
         yield outside.domain(), f"reads {access}"
     if isinstance(op, MergeOp) and gap_problem(space, op.domain, op.conds) is not None:
         yield from _points(op.case_domain(len(op.conds)), space, "has no case otherwise")
+    for extent, claim, _ in negative_extents(op, space, op.domain):
+        yield from _failing(op, claim, space, f"has the extent {extent}")
     for claim, what in op.claims():
         if claim_problem(claim, space, op.domain) is not None:
-            failing = Domain(op.domain.dims, op.domain.ranges, conj(op.domain.where, negate(claim)))
-            yield from _points(failing, space, f"needs {claim}: {what}")
+            yield from _failing(op, claim, space, f"needs {claim}: {what}")
+
+
+def _failing(op: SdgOp, claim: Cond, space: Space, text: str) -> Iterator[tuple[isl.Set, str]]:
+    yield from _points(Domain(op.domain.dims, op.domain.ranges, conj(op.domain.where, negate(claim))), space, text)
 
 
 def _points(domain: Domain, space: Space, text: str) -> Iterator[tuple[isl.Set, str]]:

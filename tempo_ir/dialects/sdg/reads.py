@@ -7,17 +7,20 @@ network cost one answer. isl is imported when the first question that structure 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from tempo_ir.dialects.sdg.attributes import TokenType
 from tempo_ir.dialects.sdg.base import SdgOp, check_results
 from tempo_ir.dialects.sdg.inference import Extents
 from tempo_ir.dialects.sdg.structure import MergeOp, ProgramOp, case_domain
+from tempo_ir.dialects.types import shape_of
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import (
     FALSE,
     TRUE,
     Cond,
+    Expr,
     Index,
     IndexExpressionError,
     Sym,
@@ -27,6 +30,7 @@ from tempo_ir.index.expr import (
     free_symbols,
     negate,
 )
+from tempo_ir.index.rules import at_least_zero
 
 
 def program_ops(program: ProgramOp) -> list[SdgOp]:
@@ -159,11 +163,33 @@ def claim_problem(claim: Cond, space: Space, domain: Domain) -> str | None:
     if isl.prove(claim, space, domain):
         return None
     failing = Domain(domain.dims, domain.ranges, conj(domain.where, negate(claim)))
-    try:
-        point = isl.smallest_point(isl.domain_set(space, failing))
-    except IndexExpressionError:
-        point = None
+    point = _some_point(failing, space)
     return "which cannot be proved" if point is None else _at(point, domain)
+
+
+def negative_extents(op: SdgOp, space: Space, domain: Domain) -> Iterator[tuple[Expr, Cond, str]]:
+    """The extents of results that are below 0 at some point of a domain: each with the claim that fails, and where.
+
+    A product of bounds, of which isl cannot tell, is left to what makes it.
+    """
+    shapes = [shape_of(result.type) for result in op.results if not isinstance(result.type, TokenType)]
+    for extent in dict.fromkeys(extent for shape in shapes for extent in shape if isinstance(extent, Expr)):
+        claim = compare(">=", extent, 0)
+        if at_least_zero(extent, domain.facts(space)) or claim_problem(claim, space, domain) is None:
+            continue
+        failing = Domain(domain.dims, domain.ranges, conj(domain.where, negate(claim)))
+        if (point := _some_point(failing, space)) is not None:
+            yield extent, claim, _at(point, domain)
+
+
+def _some_point(domain: Domain, space: Space) -> dict[str, int] | None:
+    """A point of a domain; None if there is none, or isl cannot tell."""
+    from tempo_ir.index import isl
+
+    try:
+        return isl.smallest_point(isl.domain_set(space, domain))
+    except IndexExpressionError:
+        return None
 
 
 def holds(op: SdgOp, space: Space, domain: Domain) -> bool:
@@ -175,5 +201,7 @@ def holds(op: SdgOp, space: Space, domain: Domain) -> bool:
     equal = [compare("=", first, second) for first, second, _ in extents.obligations]
     claims = [*(claim for claim, _ in op.claims()), *equal]
     if any(claim_problem(claim, space, domain) is not None for claim in claims):
+        return False
+    if any(negative_extents(op, space, domain)):
         return False
     return not isinstance(op, MergeOp) or gap_problem(space, domain, op.conds) is None

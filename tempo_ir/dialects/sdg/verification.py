@@ -1,9 +1,9 @@
 """The part of the sdg verifier that looks at whole programs and sets of points; imported when a program is verified.
 
 Asks, in this order: are names used once; does each read stay inside its producer's domain; do the cases of each merge
-cover its domain, and can each be reached; do the claims of single ops (a mean is never over nothing) hold; does no
-value need itself; are the calls of host objects in one order; is the end of a dim known in time. Errors are
-`OpError`s of the op at fault, with the offending point and how to mend it.
+cover its domain, and can each be reached; is no extent below 0; do the claims of single ops (a mean is never over
+nothing) hold; does no value need itself; are the calls of host objects in one order; is the end of a dim known in time.
+Errors are `OpError`s of the op at fault, with the offending point and how to mend it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tempo_ir.dialects.sdg.locations import op_text
 from tempo_ir.dialects.sdg.reads import (
     claim_problem,
     gap_problem,
+    negative_extents,
     program_ops,
     read_domain,
     read_problem,
@@ -30,7 +31,7 @@ from tempo_ir.dialects.sdg.structure import MergeOp, OutputOp
 from tempo_ir.dialects.sdg.tokens import check_tokens
 from tempo_ir.dialects.sdg.until import check_until
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import compare
+from tempo_ir.index.expr import compare, maximum
 
 if TYPE_CHECKING:
     from tempo_ir.dialects.sdg.structure import ProgramOp
@@ -106,7 +107,9 @@ def check_cases(merge: MergeOp, space: Space) -> None:
 
 
 def check_claims(op: SdgOp, space: Space) -> None:
-    """What the op claims of its operands holds at every point; raises OpError otherwise."""
+    """No extent falls below 0, and what the op claims of its operands holds; raises OpError otherwise."""
+    for extent, _, where in negative_extents(op, space, op.domain):
+        raise OpError(f"the extent {extent} falls below 0 {where}: write {maximum(0, extent)}", op)
     for claim, what in op.claims():
         if (problem := claim_problem(claim, space, op.domain)) is not None:
             raise OpError(f"{what}, which needs {claim}: it fails {problem}", op)
