@@ -127,9 +127,11 @@ class _Checker:
         return f"exists ({', '.join(rows)} : {' and '.join(taken)} and ({' or '.join(wrong)}))"
 
     def check_room(self, instance: Instance, buffer: SSAValue, index: Index, taken: Tensor) -> None:
-        """A row has room for what is read or written of it; as many rows are taken as the index has."""
+        """Rows have room for what is read or written of them, where there are any; as many are taken as the index
+        has."""
         assert isinstance(buffer.type, BufferType)
-        slices = sum(isinstance(entry, Slice) for entry in index)
+        ranges = [entry for entry in index if isinstance(entry, Slice)]
+        slices = len(ranges)
         if not slices and taken == buffer.type.row and taken.encoding == NoneAttr():
             return
         room, extents = shape_of(buffer.type.accessed(index)), shape_of(taken)
@@ -137,8 +139,12 @@ class _Checker:
         wrong = tuple(_too_large(extents, room, slices))
         if not wrong:
             return
-        text = " or ".join(f"{writer.expr(left)} {relation} {writer.expr(right)}" for left, relation, right in wrong)
-        fault = self._asked(instance, writer, f"({text})", ("room", wrong))
+        some = [f"{writer.expr(entry.start)} < {writer.expr(entry.stop)}" for entry in ranges]
+        faults = [
+            " and ".join([f"{writer.expr(left)} {relation} {writer.expr(right)}", *(some if relation == ">" else ())])
+            for left, relation, right in wrong
+        ]
+        fault = self._asked(instance, writer, f"({' or '.join(faults)})", ("room", wrong, tuple(ranges)))
         if fault is not None:
             message = f"{taken} does not fit into {_text(buffer, index)} of {buffer.type}: {fault}"
             raise OutOfBoundsError(message, instance.op)
