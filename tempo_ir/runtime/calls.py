@@ -146,14 +146,13 @@ class Call:
 
     def results(self, buffers: Sequence[Buffer]) -> Outputs:
         """The outputs, with the rows of the steps that ran."""
-        cut = {buffer.key: self._cut(buffer) for buffer in buffers if buffer.key in self.outputs}
+        bounds = with_most(self.program, self.bounds)
+        cut = {
+            buffer.key: _cut(self.outputs[buffer.key], buffer.shape(bounds))
+            for buffer in buffers
+            if buffer.key in self.outputs
+        }
         return Outputs.of(cut, {name: self.bounds[name] for name in self.request.bounds})
-
-    def _cut(self, buffer: Buffer) -> Array:
-        array, shape = self.outputs[buffer.key], buffer.shape(with_most(self.program, self.bounds))
-        if array.shape == shape:
-            return array
-        return np.ascontiguousarray(array[tuple(slice(0, extent) for extent in shape)])
 
     def finish(self) -> None:
         """Raise what was raised in the call."""
@@ -229,3 +228,10 @@ class Arenas:
         finally:
             with self._lock:
                 self._free = [arena]
+
+
+def _cut(array: Array, shape: tuple[int, ...]) -> Array:
+    """The first rows of an array, which may be all."""
+    if array.shape == shape:
+        return array
+    return np.ascontiguousarray(array[tuple(slice(0, extent) for extent in shape)])
