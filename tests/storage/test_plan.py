@@ -13,7 +13,6 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from tempo_ir.dialects import loop
 from tempo_ir.index import evaluate
-from tempo_ir.lowering.formation.loop_form_kernels import LoopFormKernelsPass
 from tempo_ir.lowering.schedule.driver import schedule_program
 from tempo_ir.lowering.schedule.statements import ScheduleError
 from tempo_ir.lowering.storage import liveness
@@ -25,21 +24,10 @@ from tempo_ir.reference.sdg import run
 from tests.schedule.schedule_programs import NEEDS_ISL, SCHEDULABLE
 from tests.schedule.schedule_support import arguments, parse
 from tests.storage.storage_programs import random_program
+from tests.storage.storage_support import planned
 
 PROGRAMS = {**SCHEDULABLE, **NEEDS_ISL}
 SIZES = (0, 1, 2, 3, 5, 8, 17)
-
-
-def planned(text: str, *, form: bool) -> loop.ProgramOp:
-    """The loop program of a text with planned storage, after or without formation of kernels."""
-    program = schedule_program(parse(text))
-    if form:
-        module = ModuleOp([program])
-        LoopFormKernelsPass().apply(Context(), module)
-        program.detach()
-    plan_storage(program)
-    program.verify()
-    return program
 
 
 def agrees(text: str, program: loop.ProgramOp, sizes: tuple[int, ...] = SIZES) -> None:

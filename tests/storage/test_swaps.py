@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 import pytest
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
@@ -16,18 +15,17 @@ from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr
 from tempo_ir.index import cond, index
 from tempo_ir.index.expr import Slice
-from tempo_ir.lowering.formation.loop_form_kernels import LoopFormKernelsPass
 from tempo_ir.lowering.proofs import IllegalError
 from tempo_ir.lowering.schedule.driver import schedule_program
 from tempo_ir.lowering.schedule.statements import ScheduleError
 from tempo_ir.lowering.storage import driver
 from tempo_ir.lowering.storage.check import Claim, IllegalStorageError, check_storage
-from tempo_ir.lowering.storage.driver import plan_storage
 from tempo_ir.lowering.storage.swap_check import SwapClaim, check_swap
 from tempo_ir.passes.remarks import collecting
 from tests.schedule.schedule_programs import NEEDS_ISL, SCHEDULABLE
 from tests.schedule.schedule_support import parse
 from tests.storage.storage_programs import random_program
+from tests.storage.storage_support import planned
 from tests.storage.test_plan import agrees
 
 ROW = "tensor<3xf32>"
@@ -78,18 +76,6 @@ def text_of(program: str, *requests: str) -> str:
         + "".join(f"  sdg.swap %{name} ahead {ahead} : {ROW}\n" for name, ahead in map(str.split, requests))
         + "}\n"
     )
-
-
-def planned(text: str, *, form: bool = True) -> loop.ProgramOp:
-    """The loop program of a text with planned storage."""
-    program = schedule_program(parse(text))
-    if form:
-        module = ModuleOp([program])
-        LoopFormKernelsPass().apply(Context(), module)
-        program.detach()
-    plan_storage(program)
-    program.verify()
-    return program
 
 
 def of_type(program: Operation, kind: type) -> list:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import NoReturn
@@ -407,55 +408,40 @@ class GradOp(SdgOp):
             )
 
 
+class _SameOp(AccessOp, ABC):
+    """The operand as it is; what the op says about it is for passes."""
+
+    operand = operand_def(TensorType)
+    result = result_def(TensorType)
+
+    traits = traits_def(Pure())
+
+    def __init__(
+        self,
+        operand: Operand,
+        *,
+        domain: Domain,
+        result_type: Tensor | None = None,
+        location: LocationAttr | None = None,
+    ):
+        access = as_access(operand)
+        self.setup((access,), (result_type or access.tensor,), domain, {}, location)
+
+    def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
+        return (self.accesses[0].tensor,)
+
+
 @irdl_op_definition
-class StopGradientOp(AccessOp):
+class StopGradientOp(_SameOp):
     """The operand as it is; no gradient flows through:
     `sdg.stop_gradient %x[t] in (t) : (tensor<f32>) -> tensor<f32>`."""
 
     name = "sdg.stop_gradient"
 
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-
-    def __init__(
-        self,
-        operand: Operand,
-        *,
-        domain: Domain,
-        result_type: Tensor | None = None,
-        location: LocationAttr | None = None,
-    ):
-        access = as_access(operand)
-        self.setup((access,), (result_type or access.tensor,), domain, {}, location)
-
-    def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
-        return (self.accesses[0].tensor,)
-
 
 @irdl_op_definition
-class KeepOp(AccessOp):
+class KeepOp(_SameOp):
     """The operand as it is, kept in memory of its own; who reads it does not keep what it is of. sdg-remat makes one of
     the last row of each block: `sdg.keep %h[b, 99] in (b: 0 to T floordiv 100) : (tensor<4xf32>) -> tensor<4xf32>`."""
 
     name = "sdg.keep"
-
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
-
-    traits = traits_def(Pure())
-
-    def __init__(
-        self,
-        operand: Operand,
-        *,
-        domain: Domain,
-        result_type: Tensor | None = None,
-        location: LocationAttr | None = None,
-    ):
-        access = as_access(operand)
-        self.setup((access,), (result_type or access.tensor,), domain, {}, location)
-
-    def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
-        return (self.accesses[0].tensor,)
