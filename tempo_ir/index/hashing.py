@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from typing import ClassVar
 
 
 class HashedOnce:
@@ -15,12 +15,15 @@ class HashedOnce:
 
     __slots__ = ("_hash",)
     _hash: int
+    __match_args__: ClassVar[tuple[str, ...]]
+    """Where a dataclass has the names of its fields."""
 
     def __hash__(self) -> int:
         try:
             return self._hash
         except AttributeError:
-            assert is_dataclass(self)
-            value = hash(tuple([getattr(self, field.name) for field in fields(self)]))
+            value = hash(
+                tuple([getattr(self, name) for name in self.__match_args__])
+            )  # a dataclass has its fields there
             object.__setattr__(self, "_hash", value)
             return value

@@ -113,4 +113,4 @@ class SdgSimplifyPass(ModulePass):
             patterns = [simplify] if has_gradients(program) else [simplify, DropStopGradient()]
             if run_patterns(program.body, *patterns):
                 count(self, "changed")
-            remove_dead_ops(program)
+                remove_dead_ops(program)

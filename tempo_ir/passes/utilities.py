@@ -159,7 +159,7 @@ class _Budgeted(RewritePattern):
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
         self.location = op.location
-        name = op_text(op)
+        name = "" if self.left else op_text(op)  # which the last rewrite may erase
         self.inner.match_and_rewrite(op, rewriter)
         if not rewriter.has_done_action:
             return

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +19,7 @@ from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.lowering.proofs import IllegalError, timed_proofs
 from tempo_ir.passes import get_all_passes as passes
 from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, REQUIRED, default_pipeline, recomputing_pipeline
+from tempo_ir.passes.settled import Settled
 from tempo_ir.runtime.errors import CompileError
 
 if TYPE_CHECKING:
@@ -33,17 +34,19 @@ REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
 TARGETS = ("cpu", "reference", "triton-interpret")
 Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
 """The options of a pass."""
+Kind = TypeVar("Kind", sdg.ProgramOp, loop.ProgramOp)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Levels:
     """The module at each level, and the seconds that each step took."""
 
     sdg: ModuleOp
-    optimised: ModuleOp | None = None
-    loop: ModuleOp | None = None
-    lowered: ModuleOp | None = None
-    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    optimised: ModuleOp
+    loop: ModuleOp
+    """The loop program with its kernels formed and its storage planned."""
+    lowered: ModuleOp
+    seconds: dict[str, float]
 
 
 @contextmanager
@@ -96,11 +99,25 @@ def lower(
     """
     if kept := sorted(set(without) - OPTIONAL):
         raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
-    levels = Levels(module)
-    context = Context(allow_unregistered=False)
-    work = module.clone()
-    (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
-    options = options or {}
+    context, work, seconds = Context(allow_unregistered=False), module.clone(), dict[str, float]()
+    graph = program_of(work, sdg.ProgramOp)
+    settled = Settled(work)
+    for name, given in pipeline_of(graph, without, remat, options or {}):
+        if not settled.has_nothing_for(name):
+            run_passes(context, work, (name,), seconds, given)
+            settled.note(name)
+    graph = program_of(work, sdg.ProgramOp)
+    lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
+    run_passes(context, work, lowering, seconds, {"check": check})
+    formed = work.clone()
+    run_passes(context, work, LOOP_PASSES[-1:], seconds, {"target": target})
+    return Levels(module, ModuleOp([graph]), formed, work, seconds)
+
+
+def pipeline_of(
+    graph: sdg.ProgramOp, without: Collection[str], remat: Mapping[str, int] | None, options: Mapping[str, Options]
+) -> Iterator[tuple[str, Mapping[str, object] | None]]:
+    """The passes on a graph that `lower` runs, with the options of each."""
     if remat is None:
         pipeline = [(name, options.get(name)) for name in default_pipeline(without)]
     else:
@@ -109,21 +126,18 @@ def lower(
             raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
         pipeline = list(recomputing_pipeline(graph.space.names, remat, without))
     known = {*without, *(name for name, _ in pipeline)}
-    for name, given in (*pipeline, *((name, given) for name, given in options.items() if name not in known)):
-        run_passes(context, work, (name,), levels.seconds, given)
-    (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
-    lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
-    run_passes(context, work, lowering, levels.seconds, {"check": check})
-    levels.optimised = ModuleOp([graph])
-    levels.loop = work.clone()
-    run_passes(context, work, LOOP_PASSES[-1:], levels.seconds, {"target": target})
-    levels.lowered = work
-    return levels
+    yield from pipeline
+    yield from ((name, given) for name, given in options.items() if name not in known)
+
+
+def program_of(module: ModuleOp, kind: type[Kind]) -> Kind:
+    """The one program of a kind in a module."""
+    (program,) = [op for op in module.ops if isinstance(op, kind)]
+    return program
 
 
 def for_triton(levels: Levels) -> ModuleOp:
     """The program with kernels of blocks that Triton takes, whatever target it was compiled for."""
-    assert levels.loop is not None
     work = levels.loop.clone()
     run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": "sm_80"})
     return work

@@ -31,6 +31,7 @@ from tempo_ir.runtime.compiler import (
     launches,
     lower,
     module_of,
+    program_of,
     refusal,
     run_passes,
 )
@@ -105,7 +106,7 @@ class Executable(ABC):
     def __init__(self, program: Any):
         self.source = program
         self.module = module_of(program)
-        (self.graph,) = [op for op in self.module.ops if isinstance(op, sdg.ProgramOp)]
+        self.graph = program_of(self.module, sdg.ProgramOp)
         self.signature = Signature.of(self.graph)
 
     def init(self, seed: int = 0) -> dict[str, Array]:
@@ -201,7 +202,7 @@ class Interpreted(Executable):
         from xdsl.context import Context
 
         run_passes(Context(), expanded, ("sdg-autodiff",), {})
-        (self.expanded,) = [op for op in expanded.ops if isinstance(op, sdg.ProgramOp)]
+        self.expanded = program_of(expanded, sdg.ProgramOp)
 
     def _run(self, request: Request) -> Outputs:
         return reference.run(
@@ -254,7 +255,6 @@ class Compiled(Executable, ABC):
     @property
     def lowered(self) -> ModuleOp:
         """The loop program with launches, and the kernels."""
-        assert self.levels.lowered is not None
         return self.levels.lowered
 
     def _placed(self, bounds: tuple[int, ...]) -> Placement:
@@ -295,9 +295,7 @@ class Compiled(Executable, ABC):
     @property
     def formed(self) -> loop.ProgramOp:
         """The loop program with its kernels formed and its storage planned, not yet compiled."""
-        assert self.levels.loop is not None
-        (program,) = (op for op in self.levels.loop.ops if isinstance(op, loop.ProgramOp))
-        return program
+        return program_of(self.levels.loop, loop.ProgramOp)
 
     @property
     def costs(self) -> Costs:

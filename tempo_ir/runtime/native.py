@@ -10,9 +10,9 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop
-from tempo_ir.lowering.llvm.engine import Library, compile_object, host_target, load_object
-from tempo_ir.lowering.llvm.host import HOST, HostProgram
-from tempo_ir.lowering.llvm.module import lower_module
+from tempo_ir.lowering.llvm.engine import Assembler, Library, host_target, load_objects
+from tempo_ir.lowering.llvm.host import HOST
+from tempo_ir.lowering.llvm.module import LoweredModule, lower_module
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.calls import Call
 from tempo_ir.runtime.memory import aligned_bytes
@@ -25,27 +25,35 @@ _HOST = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctype
 class NativeProgram:
     """A compiled loop program."""
 
-    program: loop.ProgramOp
-    host: HostProgram
-    text: str
+    lowered: LoweredModule
     library: Library
-    scratch_bytes: int
+
+    @property
+    def program(self) -> loop.ProgramOp:
+        """The loop program."""
+        return self.lowered.program
+
+    @property
+    def text(self) -> str:
+        """The LLVM text."""
+        return self.lowered.text
 
     @staticmethod
     def compile(module: ModuleOp) -> NativeProgram:
         """Machine code of a module of one loop program and its kernels."""
         target = host_target()
-        lowered = lower_module(module, target)
-        library = load_object(compile_object(lowered.text, target), target)
-        return NativeProgram(lowered.program, lowered.host, lowered.text, library, lowered.scratch_bytes)
+        with Assembler(target) as assembler:
+            lowered = lower_module(module, target, assembler.add)
+            objects = assembler.objects()
+        return NativeProgram(lowered, load_objects(objects, target))
 
     def run(self, call: Call) -> None:
         """Run the host program of a call. Raises what Python code in it raised."""
         call.make_objects()
-        scratch = aligned_bytes(self.scratch_bytes)
-        addresses = [*(_address(call.flat[buffer]) for buffer in self.host.buffers), _address(scratch)]
+        scratch = aligned_bytes(self.lowered.scratch_bytes)
+        addresses = [*(_address(call.flat[buffer]) for buffer in self.lowered.host.buffers), _address(scratch)]
         buffers = (ctypes.c_void_p * len(addresses))(*addresses)
-        scalars = (ctypes.c_int64 * max(1, len(self.host.scalars)))(*call.scalars)
+        scalars = (ctypes.c_int64 * max(1, len(self.lowered.host.scalars)))(*call.scalars)
         callbacks = self._callbacks(call)
         pointers = [ctypes.cast(callback, ctypes.c_void_p).value for callback in callbacks]
         table = (ctypes.c_void_p * len(pointers))(*pointers)
@@ -59,11 +67,11 @@ class NativeProgram:
             return call.ask()
 
         def site(number: int) -> Callable[[Any], int]:
-            where = self.host.sites[number]
+            where = self.lowered.host.sites[number]
             count = len(where.iterators)
             return lambda symbols: call.run_site(where, symbols[:count])
 
-        return [_CALLBACK(ask), *(_CALLBACK(site(number)) for number in range(len(self.host.sites)))]
+        return [_CALLBACK(ask), *(_CALLBACK(site(number)) for number in range(len(self.lowered.host.sites)))]
 
 
 def _address(array: Array) -> int:

@@ -6,7 +6,16 @@ import ctypes
 
 import pytest
 
-from tempo_ir.lowering.llvm.engine import compile_assembly, compile_object, host_target, llvm_version, load_object
+from tempo_ir.lowering.llvm.engine import (
+    Assembler,
+    compile_assembly,
+    compile_object,
+    host_target,
+    llvm_version,
+    load_object,
+    load_objects,
+)
+from tempo_ir.lowering.llvm.target import PLAIN
 
 DOUBLE = """
 define void @double(ptr %x) {
@@ -44,6 +53,36 @@ def test_calls_to_given_symbols():
     symbols = {"tempo_test_count": ctypes.cast(callback, ctypes.c_void_p).value or 0}
     load_object(compile_object(CALL, target), target, symbols).function("f")()
     assert counts == [7]
+
+
+TWICE = """
+declare void @double(ptr)
+define void @twice(ptr %x) {
+  call void @double(ptr %x)
+  call void @double(ptr %x)
+  ret void
+}
+"""
+
+
+def test_modules_that_an_assembler_makes_call_each_other():
+    target = host_target()
+    with Assembler(target) as assembler:
+        assembler.add(TWICE, PLAIN)
+        assembler.add(DOUBLE)
+        objects = assembler.objects()
+    assert objects == (compile_object(TWICE, target, PLAIN), compile_object(DOUBLE, target))
+    number = ctypes.c_int32(3)
+    load_objects(objects, target).function("twice", ctypes.c_void_p)(ctypes.addressof(number))
+    assert number.value == 12
+
+
+def test_an_assembler_raises_what_is_wrong_with_a_text():
+    with Assembler(host_target()) as assembler:
+        assembler.add(DOUBLE)
+        assembler.add("define void @f( {")
+        with pytest.raises(RuntimeError, match="expected"):
+            assembler.objects()
 
 
 def test_errors():

@@ -366,7 +366,8 @@ class LaunchOp(LoopOperation):
         scalars: Sequence[Expr] = (),
     ):
         symbol = kernel if isinstance(kernel, SymbolRefAttr) else SymbolRefAttr(kernel)
-        super().__init__(operands=[buffers], properties={"kernel": symbol, "scalars": IndexAttr(tuple(scalars))})
+        properties: dict[str, Attribute] = {"kernel": symbol, "scalars": IndexAttr(tuple(scalars))}
+        Operation.__init__(self, operands=[SSAValue.get(buffer) for buffer in buffers], properties=properties)
 
     @property
     def scalars(self) -> tuple[Expr, ...]:

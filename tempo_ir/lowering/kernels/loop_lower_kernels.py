@@ -88,8 +88,12 @@ class _Lowering:
     program: ProgramOp
     target: str
     names: set[str]
-    translations: dict[Hashable, Translation | None] = field(default_factory=dict[Hashable, "Translation | None"])
+    translations: dict[Hashable, tuple[Translation, ...]] = field(
+        default_factory=dict[Hashable, tuple[Translation, ...]]
+    )
+    """The translation of leaves of a key; none where Python runs them."""
     layouts: dict[SSAValue, Layout] = field(default_factory=dict[SSAValue, Layout])
+    layout_of: dict[BufferType, Layout] = field(default_factory=dict[BufferType, Layout])
     kernels: dict[Hashable, Translation] = field(default_factory=dict[Hashable, Translation])
     status: SSAValue | None = None
 
@@ -102,15 +106,15 @@ class _Lowering:
         """Replace a leaf by the launch of its kernel."""
         buffers = leaf_buffers(leaf)
         for buffer in buffers:
-            assert isinstance(buffer.type, BufferType)
             if buffer not in self.layouts:
-                self.layouts[buffer] = Layout.of(buffer.type, self.program.space, self.most)
+                self.layouts[buffer] = self._layout(buffer)
         key = leaf_key(leaf)
-        if key not in self.translations:
-            self.translations[key] = self._translated(leaf)
-        translation = self.translations[key]
-        if translation is None:
+        found = self.translations.get(key)
+        if found is None:
+            found = self.translations[key] = self._translated(leaf)
+        if not found:
             return
+        (translation,) = found
         block = leaf.parent
         assert block is not None
         if translation.failures:
@@ -125,17 +129,24 @@ class _Lowering:
         leaf.detach()
         leaf.erase()
 
-    def _translated(self, leaf: BodyOperation) -> Translation | None:
+    def _layout(self, buffer: SSAValue) -> Layout:
+        assert isinstance(buffer.type, BufferType)
+        layout = self.layout_of.get(buffer.type)
+        if layout is None:
+            layout = self.layout_of[buffer.type] = Layout.of(buffer.type, self.program.space, self.most)
+        return layout
+
+    def _translated(self, leaf: BodyOperation) -> tuple[Translation, ...]:
         try:
             name = fresh_name(kernel_name(leaf), self.names)
             translation = translate(leaf, name, self.program.space, self.layouts, TARGETS[self.target])
         except Unsupported as unsupported:
             if self.target == "cpu" or library_op(leaf) is not None:
-                return None
+                return ()
             refuse(leaf, f"{unsupported}: it runs on cpu only, not on '{self.target}'")
         known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
         self.names.add(known.kernel.sym_name.data)
-        return replace(translation, kernel=known.kernel)
+        return (replace(translation, kernel=known.kernel),)
 
     def _status(self) -> SSAValue:
         """The memory in which kernels leave a run-time error: enough for the leaf that has most ops that may fail."""

@@ -46,7 +46,7 @@ class Translation:
 
 def leaf_buffers(leaf: BodyOperation) -> list[SSAValue]:
     """The buffers that a leaf reads and writes, each once, those read first."""
-    return list(dict.fromkeys([*leaf.ins, *leaf.outs]))
+    return list(dict.fromkeys(leaf.operands))
 
 
 def leaf_key(leaf: BodyOperation) -> Hashable:
@@ -56,9 +56,8 @@ def leaf_key(leaf: BodyOperation) -> Hashable:
         (numbers[access.buffer], access.buffer.type, access.index, access.type)
         for access in (*leaf.reads, *leaf.writes)
     ]
-    point = leaf.point if _uses_point(leaf) else ()
-    ops = _ops_key(leaf.body.block)
-    return len(leaf.ins), tuple(accesses), ops, point, _counted(leaf) if _uses_point(leaf) else ()
+    place = (leaf.point, _counted(leaf)) if _uses_point(leaf) else ()
+    return len(leaf.in_indices.data), tuple(accesses), _ops_key(leaf.body.block), place
 
 
 def _ops_key(block: Block) -> Hashable:
@@ -79,7 +78,7 @@ def _all_ops(leaf: BodyOperation) -> list[Operation]:
 
 
 def _uses_point(leaf: BodyOperation) -> bool:
-    return any(isinstance(op, (sdg.RandomOp, sdg.IndexOp, sdg.ArangeOp)) for op in _all_ops(leaf))
+    return any(isinstance(op, (sdg.RandomOp, sdg.IndexOp, sdg.ArangeOp)) for op in leaf.body.walk())
 
 
 def _counted(leaf: BodyOperation) -> tuple[str, ...]:

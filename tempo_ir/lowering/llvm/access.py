@@ -71,28 +71,37 @@ class Location:
 def describe(evaluator: Evaluator, op: AccessOp) -> Access:
     """The access of an op, with the checks that cannot be proved superfluous."""
     view = op.view_op
+    starts = tuple(map(evaluator.index, op.indices))
+    dynamic = tuple(map(evaluator.index, view.dynamic))
+    offset = ZERO if view.offset is None else evaluator.index(view.offset)
+    key = op, starts, dynamic, offset
+    if key not in evaluator.accesses:
+        evaluator.accesses[key] = _described(evaluator, op, starts, offset)
+    return evaluator.accesses[key]
+
+
+def _described(evaluator: Evaluator, op: AccessOp, starts: Sequence[Linear], offset: Linear) -> Access:
+    view, blocks = op.view_op, op.block.data
     pointer = evaluator.environment[view.pointer]
     assert isinstance(pointer, Register)
-    indexed = op if isinstance(op, IndexedAccessOp) else None
+    positions, positions_axis = (op.positions, op.axis_number) if isinstance(op, IndexedAccessOp) else (None, None)
     axes: list[AxisAccess] = []
     tile_axis = 0
-    for axis, (index, extent) in enumerate(zip(op.indices, op.block.data, strict=True)):
-        start = evaluator.index(index)
-        size, stride = (_dimension(evaluator, dimensions[axis]) for dimensions in (view.sizes, view.strides))
+    for axis, (start, extent, *dimensions) in enumerate(zip(starts, blocks, view.sizes, view.strides, strict=True)):
+        size, stride = (_dimension(evaluator, dimension) for dimension in dimensions)
         stride = stride.constant if stride.is_constant else stride
         if not extent:
             axes.append(AxisAccess(start, None, stride, None, below=False, nonempty=True))
             continue
         nonempty = size.is_constant and size.constant > 0
-        if indexed is not None and indexed.axis_number == axis:
-            axes.append(AxisAccess(start, tile_axis, stride, size, True, nonempty, indexed.positions))
+        if axis == positions_axis:
+            axes.append(AxisAccess(start, tile_axis, stride, size, True, nonempty, positions))
         else:
             fits = evaluator.bounds.prove(size - start - extent)
             below = not evaluator.bounds.prove(start)
             axes.append(AxisAccess(start, tile_axis, stride, None if fits else size, below, nonempty))
         tile_axis += 1
-    extents = tuple(extent for extent in op.block.data if extent)
-    offset = ZERO if view.offset is None else evaluator.index(view.offset)
+    extents = tuple(extent for extent in blocks if extent)
     return Access(Buffer(pointer, element_layout(op.view_type.element)), tuple(axes), extents, offset)
 
 

@@ -3,6 +3,9 @@
 LLVM through llvmlite: the only module that imports it. Text becomes an object (`compile_object`), an object becomes
 callable functions (`load_object`); the two are separate so that objects can be cached on disk.
 
+Code generation runs without Python's lock, so that an `Assembler` has objects made while Python writes more text. All
+of llvmlite is behind one lock of its own: one thread is as good as several.
+
 Two traps of llvmlite's MCJIT are dealt with here: an engine owns its TargetMachine, so each gets its own; function
 pointers die with their engine, so `Library` keeps it.
 """
@@ -10,13 +13,16 @@ pointers die with their engine, so `Library` keeps it.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from types import TracebackType
+from typing import Self
 
 import llvmlite.binding as llvm
 
-from tempo_ir.lowering.llvm.target import Target
+from tempo_ir.lowering.llvm.target import OPTIMISED, PLAIN, Target
 
 
 @cache
@@ -41,37 +47,61 @@ def llvm_version() -> str:
     return ".".join(map(str, llvm.llvm_version_info))
 
 
-def _target_machine(target: Target):
+def _target_machine(target: Target, level: int = OPTIMISED):
     _initialize()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=target.cpu, features=target.features, opt=2, jit=True, codemodel="jitdefault"
+        cpu=target.cpu, features=target.features, opt=level, jit=True, codemodel="jitdefault"
     )
 
 
-def _optimised(ir: str, machine) -> llvm.ModuleRef:
+def _optimised(ir: str, machine, level: int) -> llvm.ModuleRef:
     """Parse and verify; `sroa` is all that explicit-vector code needs before code generation."""
     module = llvm.parse_assembly(ir)
     module.triple = machine.triple
     module.verify()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options())
-    passes = llvm.create_new_function_pass_manager()
-    passes.add_sroa_pass()
-    for function in module.functions:
-        if not function.is_declaration:
-            passes.run(function, builder)
+    if level > PLAIN:
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
     return module
 
 
-def compile_object(ir: str, target: Target) -> bytes:
+def compile_object(ir: str, target: Target, level: int = OPTIMISED) -> bytes:
     """Machine code of a module of LLVM IR, as an object file. Raises RuntimeError where the text is no valid IR."""
-    machine = _target_machine(target)
-    return machine.emit_object(_optimised(ir, machine))
+    machine = _target_machine(target, level)
+    return machine.emit_object(_optimised(ir, machine, level))
 
 
-def compile_assembly(ir: str, target: Target) -> str:
+def compile_assembly(ir: str, target: Target, level: int = OPTIMISED) -> str:
     """The same as text, to read."""
-    machine = _target_machine(target)
-    return machine.emit_assembly(_optimised(ir, machine))
+    machine = _target_machine(target, level)
+    return machine.emit_assembly(_optimised(ir, machine, level))
+
+
+class Assembler:
+    """Makes objects of modules in the order given, beside the thread that gives them.
+
+    `with Assembler(target) as assembler: assembler.add(text); ...; assembler.objects()`
+    """
+
+    def __init__(self, target: Target):
+        self._target = target
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tempo-assembler")
+        self._objects: list[Future[bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
+        self._pool.shutdown(cancel_futures=error is not None)
+
+    def add(self, ir: str, level: int = OPTIMISED) -> None:
+        """Have the object of a module made."""
+        self._objects.append(self._pool.submit(compile_object, ir, self._target, level))
+
+    def objects(self) -> tuple[bytes, ...]:
+        """The objects of all modules, once they are made. Raises what `compile_object` does."""
+        return tuple(made.result() for made in self._objects)
 
 
 @dataclass(frozen=True)
@@ -97,10 +127,16 @@ class Library:
 
 def load_object(code: bytes, target: Target, symbols: Mapping[str, int] | None = None) -> Library:
     """Link an object into this process; `symbols` are addresses of functions it calls beside those of the C library."""
+    return load_objects([code], target, symbols)
+
+
+def load_objects(codes: Sequence[bytes], target: Target, symbols: Mapping[str, int] | None = None) -> Library:
+    """Link objects that may call each other."""
     for name, address in (symbols or {}).items():
         llvm.add_symbol(name, address)
     machine = _target_machine(target)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    for code in codes:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return Library(engine)

@@ -9,8 +9,9 @@ nothing, so loads mask them off, writes too, and reductions replace them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
@@ -19,6 +20,9 @@ from tempo_ir.dialects.tile.attributes import shape_of
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
 from tempo_ir.lowering.llvm.scratch import Scratch
 from tempo_ir.lowering.llvm.text import Register, Text
+
+if TYPE_CHECKING:
+    from tempo_ir.lowering.llvm.access import Access
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,7 @@ Handler = Callable[["Evaluator", SSAValue, Sequence[Point]], list[Register]]
 class Evaluator:
     """
     `environment` holds what has been computed: scratch memory of tiles, registers of scalars, sums of `index` scalars.
-    `bounds` is what is known of addresses here.
+    `bounds` is what is known of addresses here, `accesses` the blocks of memory that were worked out before.
     """
 
     text: Text
@@ -53,6 +57,8 @@ class Evaluator:
     frames: list[dict[tuple[SSAValue, Point], Register]] = field(
         default_factory=lambda: [dict[tuple[SSAValue, Point], Register]()]
     )
+
+    accesses: dict[Hashable, Access] = field(default_factory=dict[Hashable, "Access"])
 
     @property
     def lanes(self) -> int:

@@ -94,10 +94,7 @@ class _HostText:
         self.exits = 0
         for number, name in enumerate(scalar_names(program)):
             self.symbols[name] = self._loaded("i64", "%scalars", number)
-        self.scratch = self._loaded("ptr", "%buffers", len(self.buffers))
-        self.pointers: dict[SSAValue, str] = {
-            buffer: self._loaded("ptr", "%buffers", number) for number, buffer in enumerate(self.buffers)
-        }
+        self.numbers: dict[SSAValue, int] = {buffer: number for number, buffer in enumerate(self.buffers)}
 
     def finished(self) -> str:
         """The text of the function."""
@@ -262,7 +259,12 @@ class _HostText:
         """Where the first element of an access lies."""
         layout = self.layout(access.buffer)
         offset = self.integer(array_of(access, layout).offset * element_bytes(layout.element))
-        return self.value(f"getelementptr i8, ptr {self.pointers[access.buffer]}, i64 {offset}")
+        return self.value(f"getelementptr i8, ptr {self.pointer(access.buffer)}, i64 {offset}")
+
+    def pointer(self, buffer: SSAValue) -> str:
+        """The address of a buffer, loaded where it is used: hundreds of registers that live through the whole function
+        are most of the time that code generation takes, and would be loaded from the stack anyway."""
+        return self._loaded("ptr", "%buffers", self.numbers[buffer])
 
     def layout(self, buffer: SSAValue) -> Layout:
         """How a buffer lies in memory."""
@@ -292,12 +294,12 @@ class _HostText:
         scalars = [self.integer(scalar) for scalar in op.scalars]
         own = len(kernel.body.block.args) - len(op.buffers)
         open_axes = iter(scalars[own:])
-        arguments = [f"ptr {self.pointers[buffer]}" for buffer in op.buffers]
+        arguments = [f"ptr {self.pointer(buffer)}" for buffer in op.buffers]
         arguments += [f"i64 {scalar}" for scalar in scalars[:own]]
         for extent in kernel.grid.data:
             programs = next(open_axes) if extent < 0 else str(extent)
             arguments += ["i64 0", f"i64 {programs}"]
-        arguments.append(f"ptr {self.scratch}")
+        arguments.append(f"ptr {self._loaded('ptr', '%buffers', len(self.buffers))}")
         self.lines.append(f"  call void @{kernel.sym_name.data}({', '.join(arguments)})")
 
     def poll(self, counter: str | None) -> None:
@@ -317,7 +319,7 @@ class _HostText:
     def check(self, op: loop.CheckOp) -> None:
         """Where the kernel has left a number, Python makes the error of it."""
         name = self.fresh()
-        status = self.value(f"load i64, ptr {self.pointers[op.status]}")
+        status = self.value(f"load i64, ptr {self.pointer(op.status)}")
         wrong = self.value(f"icmp ne i64 {status}, 0")
         self.branch(wrong, f"{name}.wrong", f"{name}.right")
         self._site(op, f"{name}.right")

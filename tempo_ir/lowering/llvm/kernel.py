@@ -48,7 +48,7 @@ from tempo_ir.lowering.llvm.scratch import Arena, Scratch
 from tempo_ir.lowering.llvm.simplify import inline_single_trips
 from tempo_ir.lowering.llvm.statements import Lowering
 from tempo_ir.lowering.llvm.target import AVX512, Target
-from tempo_ir.lowering.llvm.text import Register, Text
+from tempo_ir.lowering.llvm.text import KINDS, Register, Text
 
 HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(
     {
@@ -81,6 +81,11 @@ class KernelCode:
     """Name and kind (`ptr`, `i64`, `f32`, ...) of every parameter, those of the grid and `scratch` included."""
     grid_axes: int
     scratch_bytes: int
+
+    @property
+    def declaration(self) -> str:
+        """What a module that calls it says of it."""
+        return f"declare void @{self.name}({', '.join(KINDS[kind] for _, kind in self.parameters)})"
 
 
 def lower_kernel(kernel: KernelOp, target: Target = AVX512) -> KernelCode:

@@ -23,3 +23,6 @@ AVX512 = Target("x86-64-v4", "-prefer-256-bit", 16, 32)
 
 AVX2 = Target("x86-64-v3", "", 8, 16)
 SSE = Target("x86-64-v2", "", 4, 16)
+
+OPTIMISED, PLAIN = 2, 0
+"""Levels of code generation: for kernels, and for what is much text that runs once in a while."""

@@ -76,11 +76,11 @@ def simpler_indices(op: SdgOp, rewriting: Rewriting) -> bool:
     if not isinstance(op, AccessOp) or isinstance(op, MergeOp):
         return False
     changed = False
-    for number, access in enumerate(op.accesses):
-        index = tuple(_simpler(entry, op) for entry in access.index)
-        if index == access.index or Access(access.value, index).type != access.type:
+    for number, (value, given) in enumerate(zip(op.operands, op.indices.data, strict=True)):
+        index = tuple([_simpler(entry, op) for entry in given.data])
+        if index == given.data or Access(value, index).type != Access(value, given.data).type:
             continue
-        op.with_access(number, access.value, index)
+        op.with_access(number, value, index)
         changed = True
     if changed:
         rewriting.rewriter.notify_op_modified(op)
