@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ class Checkpoint:
     directory: Path
     config: Mapping[str, Any]
     files: Mapping[str, Path]  # tensor name -> the file that holds it
+    headers: dict[Path, dict[str, tuple[int, ...]]] = field(default_factory=dict[Path, dict[str, tuple[int, ...]]])
+    """The shapes of the files that were asked for one: opening a file is to read what it says of all its tensors."""
 
     @classmethod
     def open(cls, directory: str | PathLike[str]) -> Checkpoint:
@@ -42,8 +44,13 @@ class Checkpoint:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of a tensor. Raises CheckpointError if the checkpoint lacks it."""
-        with opened(self._file(name)) as tensors:
-            return tuple(tensors.get_slice(name).get_shape())
+        file = self._file(name)
+        if file not in self.headers:
+            with opened(file) as tensors:
+                self.headers[file] = {key: tuple(tensors.get_slice(key).get_shape()) for key in tensors.keys()}
+        if name not in self.headers[file]:
+            raise CheckpointError(f"{file} has no tensor '{name}'")
+        return self.headers[file][name]
 
     def initialiser(self, name: str) -> Initialiser:
         """The tensor as a first value, read when it is asked for."""

@@ -86,8 +86,9 @@ class Partition:
         if isinstance(op, AccessOp):
             indices = op.indices.data
         reads = [(*self._value(value), index) for value, index in zip(op.operands, indices, strict=True)]
-        if op.has_trait(Commutative):
-            reads.sort(key=lambda read: (read[0], read[1], str(read[2])))
+        if len(reads) > 1 and op.has_trait(Commutative):
+            apart = len({read[:2] for read in reads}) == len(reads)
+            reads.sort(key=lambda read: (*read[:2], "" if apart else str(read[2])))
         return tuple(reads)
 
     def _value(self, value: SSAValue) -> tuple[int, int]:

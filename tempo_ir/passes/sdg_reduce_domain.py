@@ -43,6 +43,7 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.sdg.needed import leaves, loses_arrival, narrow
+from tempo_ir.dialects.sdg.points import is_current
 from tempo_ir.dialects.sdg.reads import holds
 from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.dialects.sdg.until import needed_for, until_of
@@ -93,6 +94,8 @@ def drop_dims(op: SdgOp, space: Space, ends: str | None) -> bool:
     if isinstance(op, HostOp | RandomOp | OutputOp | SourceOp | GradOp | CotangentOp) or len(op.results) != 1:
         return False
     dims = op.domain.dims
+    if any(is_current(access.index, op.domain) for access in op.accesses):
+        return False
     used = used_symbols(op)
     unused = [dim for dim in dims if dim not in used]
     if not unused:

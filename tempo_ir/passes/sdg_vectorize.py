@@ -99,20 +99,26 @@ def vectorize(program: ProgramOp, dim: str, *, take_all: bool = False) -> int:
 def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch]:
     """The ops to vectorise along a dim, with its points."""
     ops = sdg_ops(program)
-    recurrent, together = recurrent_ops(ops, dim, program.space)
+    varying = [op for op in ops if dim in op.domain.dims]
+    recurrent, together = set[SdgOp](), list[list[SdgOp]]()
+    if any(batching_of(op) is not None for op in varying):
+        recurrent, together = recurrent_ops(ops, dim, program.space)
     until = until_of(ops)
     early = needed_for(until) if until is not None and until.dim == dim else {}
+    may_gain = take_all or any(isinstance(op, ContractOp) and op not in recurrent for op in varying)
     able: dict[SdgOp, Batch] = {}
-    for op in ops:
-        if dim not in op.domain.dims:
-            continue
-        problem = "it recurs along it" if op in recurrent else problem_of(op, dim, program.space)
-        problem = f"the end of {dim} is computed from it" if op in early else problem
+    for op in varying:
+        if op in early:
+            problem = f"the end of {dim} is computed from it"
+        elif op in recurrent:
+            problem = "it recurs along it"
+        else:
+            problem = problem_of(op, dim, program.space) if may_gain else "no contraction gains by it"
         if problem is None:
             able[op] = points_of(op, dim, program.space)
         else:
             remark(op, f"not vectorised along {dim}: {problem}")
-    if not take_all:
+    if able and not take_all:
         for op in row_by_row(ops, dim, program.space):
             if able.pop(op, None) is not None:
                 remark(op, f"not vectorised along {dim}: a loop over {dim} makes it, and sums take it, row by row")

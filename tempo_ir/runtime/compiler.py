@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -16,6 +17,7 @@ from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.lowering import get_all_passes as lowerings
+from tempo_ir.lowering.kernels.loop_lower_kernels import lower_kernels
 from tempo_ir.lowering.proofs import IllegalError, timed_proofs
 from tempo_ir.passes import get_all_passes as passes
 from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, REQUIRED, default_pipeline, recomputing_pipeline
@@ -34,7 +36,10 @@ REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
 TARGETS = ("cpu", "reference", "triton-interpret")
 Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
 """The options of a pass."""
+KernelMade: TypeAlias = Callable[[KernelOp], None]
+"""Who takes kernels as soon as they are there."""
 Kind = TypeVar("Kind", sdg.ProgramOp, loop.ProgramOp)
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,8 @@ class Levels:
 @contextmanager
 def collection_paused() -> Generator[None]:
     """Python's collector of cycles waits: a compile makes many objects, few of them garbage, and would be stopped for a
-    tenth of its time to have all of them looked at again."""
+    tenth of its time to have all of them looked at again. What was made counts as old, so that it is not looked at as
+    soon as this ends either; unless somebody keeps objects from being collected, which would end with it."""
     if not gc.isenabled():
         yield
         return
@@ -60,6 +66,9 @@ def collection_paused() -> Generator[None]:
     try:
         yield
     finally:
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()
 
 
@@ -89,10 +98,12 @@ def lower(
     remat: Mapping[str, int] | None = None,
     check: bool = True,
     options: Mapping[str, Options] | None = None,
+    kernel_made: KernelMade | None = None,
 ) -> Levels:
     """Run the default pipeline, but for the passes named, and with sdg-remat where `remat` has options for it; `check`
     lets those that lower prove their results. `options` are those of passes on the graph by name; a pass that is not in
-    the pipeline and has some runs after it.
+    the pipeline and has some runs after it. Kernels are handed to `kernel_made` one by one; its seconds are those of
+    "code".
 
     Raises CompileError where one cannot be left out, or remat has no such option, ProgramError where a pass refuses the
     program.
@@ -110,7 +121,10 @@ def lower(
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
     run_passes(context, work, lowering, seconds, {"check": check})
     formed = work.clone()
-    run_passes(context, work, LOOP_PASSES[-1:], seconds, {"target": target})
+    made = None if kernel_made is None else timed(kernel_made, seconds, "code")
+    with running(LOOP_PASSES[-1], work, seconds):
+        lower_kernels(work, target, made)
+    seconds[LOOP_PASSES[-1]] -= seconds.get("code", 0.0)
     return Levels(module, ModuleOp([graph]), formed, work, seconds)
 
 
@@ -154,13 +168,31 @@ def run_passes(
     line, for what a pass refuses, and what a proof raises, since that is no fault of the program."""
     known = {**passes(), **lowerings()}
     for name in names:
-        with timed_proofs(seconds, name):
-            try:
-                known[name]()(**(options or {})).apply(context, module)
-            except IllegalError:
-                raise
-            except (PassFailedException, sdg.OpError) as error:
-                raise refusal(error, module) from error
+        with running(name, module, seconds):
+            known[name]()(**(options or {})).apply(context, module)
+
+
+@contextmanager
+def running(name: str, module: ModuleOp, seconds: dict[str, float]) -> Generator[None]:
+    """What runs inside is a pass on a module; the seconds are noted, and raised is what `run_passes` raises."""
+    with timed_proofs(seconds, name):
+        try:
+            yield
+        except IllegalError:
+            raise
+        except (PassFailedException, sdg.OpError) as error:
+            raise refusal(error, module) from error
+
+
+def timed(call: Callable[[Value], None], seconds: dict[str, float], name: str) -> Callable[[Value], None]:
+    """A function that adds up the seconds that its calls take."""
+
+    def wrapped(value: Value) -> None:
+        begin = time.perf_counter()
+        call(value)
+        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin
+
+    return wrapped
 
 
 def refusal(error: Exception, module: ModuleOp) -> ProgramError:

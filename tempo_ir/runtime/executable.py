@@ -6,11 +6,12 @@ import dataclasses
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
@@ -24,6 +25,7 @@ from tempo_ir.runtime.budget import Budget, lower_within
 from tempo_ir.runtime.calls import Arenas, Call, Request
 from tempo_ir.runtime.compiler import (
     TARGETS,
+    KernelMade,
     Levels,
     collection_paused,
     for_triton,
@@ -37,7 +39,7 @@ from tempo_ir.runtime.compiler import (
 )
 from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers, with_most
-from tempo_ir.runtime.native import NativeProgram
+from tempo_ir.runtime.native import NativeCompiler
 from tempo_ir.runtime.signature import Signature
 from tempo_ir.runtime.statistics import Statistics, per_step
 from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
@@ -45,6 +47,10 @@ from tempo_ir.runtime.timeline import Timeline, timeline
 
 if TYPE_CHECKING:
     from tempo_ir.lowering.costs import Costs
+
+
+Lowered: TypeAlias = Callable[[KernelMade | None], Levels]
+"""Lowers a program, with somebody to take kernels as they are made, or without."""
 
 
 class Result(dict[str, Any]):
@@ -223,18 +229,14 @@ class Compiled(Executable, ABC):
         budget: Budget | None = None,
     ):
         super().__init__(program)
+
+        def lowered(kernel_made: KernelMade | None) -> Levels:
+            if budget is not None:
+                return lower_within(self.module, self.target, without, budget, self.signature.space, check=check)
+            return lower(self.module, self.target, without, remat=remat, check=check, kernel_made=kernel_made)
+
         with collection_paused():
-            self.levels: Levels = (
-                lower(self.module, self.target, without, remat=remat, check=check)
-                if budget is None
-                else lower_within(self.module, self.target, without, budget, self.signature.space, check=check)
-            )
-            begin = time.perf_counter()
-            try:
-                self.program = self._finish(self.lowered)
-            except DiagnosticException as error:
-                raise refusal(error, self.lowered) from error
-            self.levels.seconds["code"] = time.perf_counter() - begin
+            self.levels, self.program = self._compiled(lowered)
         self.buffers = program_buffers(self.program)
         self._place = lru_cache(maxsize=64)(self._placed)
         self._lock = threading.Lock()
@@ -245,8 +247,18 @@ class Compiled(Executable, ABC):
         self._stats = Statistics(self.target, 1, seconds, *made, *per_step(self.formed))
 
     @abstractmethod
-    def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
-        """Make the code; returns the loop program."""
+    def _compiled(self, lowered: Lowered) -> tuple[Levels, loop.ProgramOp]:
+        """Lower the program and make its code."""
+
+    @contextmanager
+    def _coding(self, levels: Levels) -> Generator[None]:
+        """What runs inside makes the code of a lowered program."""
+        begin = time.perf_counter()
+        try:
+            yield
+        except DiagnosticException as error:
+            raise refusal(error, levels.lowered) from error
+        levels.seconds["code"] = levels.seconds.get("code", 0.0) + time.perf_counter() - begin
 
     @abstractmethod
     def _execute(self, placement: Placement, request: Request) -> Outputs:
@@ -315,10 +327,13 @@ class Native(Compiled):
 
     target = "cpu"
 
-    def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
-        self.native = NativeProgram.compile(lowered)
+    def _compiled(self, lowered: Lowered) -> tuple[Levels, loop.ProgramOp]:
         self._arenas, self._host_arenas = Arenas(), Arenas()
-        return self.native.program
+        with NativeCompiler() as compiler:
+            levels = lowered(compiler.kernel)
+            with self._coding(levels):
+                self.native = compiler.program(levels.lowered)
+        return levels, self.native.program
 
     def _execute(self, placement: Placement, request: Request) -> Outputs:
         with self._arenas.borrow(placement.size) as device, self._host_arenas.borrow(placement.host_size) as host:
@@ -335,11 +350,13 @@ class TritonInterpreted(Compiled):
 
     target = "triton-interpret"
 
-    def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
+    def _compiled(self, lowered: Lowered) -> tuple[Levels, loop.ProgramOp]:
         from tempo_ir.lowering.triton.interpreter import InterpretedProgram
 
-        self.interpreted = InterpretedProgram(lowered)
-        return self.interpreted.program
+        levels = lowered(None)
+        with self._coding(levels):
+            self.interpreted = InterpretedProgram(levels.lowered)
+        return levels, self.interpreted.program
 
     def _execute(self, placement: Placement, request: Request) -> Outputs:
         return self.interpreted.run(request.arrays, request.bounds, request.seed, request.hosts, request.start)

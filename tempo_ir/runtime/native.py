@@ -5,14 +5,16 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop
+from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm.engine import Assembler, Library, host_target, load_objects
 from tempo_ir.lowering.llvm.host import HOST
-from tempo_ir.lowering.llvm.module import LoweredModule, lower_module
+from tempo_ir.lowering.llvm.module import LoweredModule, ModuleLowering
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.calls import Call
 from tempo_ir.runtime.memory import aligned_bytes
@@ -41,11 +43,8 @@ class NativeProgram:
     @staticmethod
     def compile(module: ModuleOp) -> NativeProgram:
         """Machine code of a module of one loop program and its kernels."""
-        target = host_target()
-        with Assembler(target) as assembler:
-            lowered = lower_module(module, target, assembler.add)
-            objects = assembler.objects()
-        return NativeProgram(lowered, load_objects(objects, target))
+        with NativeCompiler() as compiler:
+            return compiler.program(module)
 
     def run(self, call: Call) -> None:
         """Run the host program of a call. Raises what Python code in it raised."""
@@ -72,6 +71,31 @@ class NativeProgram:
             return lambda symbols: call.run_site(where, symbols[:count])
 
         return [_CALLBACK(ask), *(_CALLBACK(site(number)) for number in range(len(self.lowered.host.sites)))]
+
+
+class NativeCompiler:
+    """Makes machine code: of kernels as they come, beside the thread that brings them, then of the whole program."""
+
+    def __init__(self) -> None:
+        self._target = host_target()
+        self._assembler = Assembler(self._target)
+        self._lowering = ModuleLowering(self._target, self._assembler.add)
+
+    def __enter__(self) -> Self:
+        self._assembler.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None):
+        self._assembler.__exit__(kind, error, trace)
+
+    def kernel(self, kernel: KernelOp) -> None:
+        """A kernel that the module of the program is going to hold."""
+        self._lowering.kernel(kernel)
+
+    def program(self, module: ModuleOp) -> NativeProgram:
+        """The program of a module of one loop program and its kernels."""
+        lowered = self._lowering.module(module)
+        return NativeProgram(lowered, load_objects(self._assembler.objects(), self._target))
 
 
 def _address(array: Array) -> int:

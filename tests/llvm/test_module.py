@@ -23,7 +23,7 @@ def walk():
 
 def parts(executable: tp.Executable) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
-    lowering.lower_module(executable.levels.lowered, host_target(), lambda *part: found.append(part))
+    lowering.ModuleLowering(host_target(), lambda *part: found.append(part)).module(executable.levels.lowered)
     return found
 
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.ir import SSAValue
 
 from tempo_ir.dialects.sdg.attributes import TokenType
-from tempo_ir.dialects.sdg.base import OpError, SdgOp
+from tempo_ir.dialects.sdg.base import OpError, SdgOp, domain_of
 from tempo_ir.dialects.sdg.reads import program_ops, read_domain
 from tempo_ir.dialects.sdg.sources import ConstantOp
 from tempo_ir.dialects.sdg.structure import GradOp, HostOp, HostStateOp, OutputOp, ProgramOp, UntilOp
@@ -44,11 +45,13 @@ class Needed:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Operand `number` of `reader`; without an index (a gradient's loss) the whole domain is read."""
+    """Operand `number` of `reader`; without an index (a gradient's loss) the whole domain is read. `same` says that
+    reader and producer have the same points, and each reads its own."""
 
     reader: SdgOp
     number: int
     index: Index | None
+    same: bool = False
 
 
 class Analysis:
@@ -56,8 +59,8 @@ class Analysis:
 
     def __init__(self, program: ProgramOp, *, calls_stay: bool = False):
         self.space = program.space
-        self.calls_stay = calls_stay
         self.ops = program_ops(program)
+        self.roots = {op for op in self.ops if is_root(op) or (calls_stay and isinstance(op, HostOp))}
         self.reads = reads_of(self.ops)
         self.needed: dict[SdgOp, Needed] = {}
         self._given: dict[tuple[int, tuple[str, ...]], Domain] = {}
@@ -171,9 +174,9 @@ class Analysis:
 
     def _contribution(self, op: SdgOp) -> isl.Set | None:
         """The points of `op` that its readers need, as far as theirs are known; None for no points."""
-        stays = self.calls_stay and isinstance(op, HostOp)
-        total = self._full(op) if stays or is_root(op) else None
-        if total is not None:
+        total: isl.Set | None = None
+        if op in self.roots:
+            total = self._full(op)
             self._given[(id(total), op.domain.dims)] = op.domain
         for read in self.reads.get(op, ()):
             reader = self.needed.get(read.reader)
@@ -186,11 +189,11 @@ class Analysis:
 
     def _image(self, read: Read, points: isl.Set, producer: SdgOp) -> isl.Set | None:
         """The points of `producer` that a read needs, given the needed points of the reader."""
+        if read.same:
+            return points
         if read.index is None:
             return self._full(producer)
         consumer = read_domain(read.reader, read.number)
-        if consumer == producer.domain == read.reader.domain and is_current(read.index, consumer):
-            return points
         key = (id(points), consumer, read.index, producer.domain)
         if key not in self._images:
             self._images[key] = self._compute_image(read, consumer, points, producer)
@@ -310,8 +313,10 @@ def reads_of(ops: Iterable[SdgOp]) -> dict[SdgOp, list[Read]]:
             reads.setdefault(owner, []).append(read)
 
     for op in ops:
+        own = op.domain
         for number, access in enumerate(op.accesses):
-            record(access.value, Read(op, number, access.index))
+            same = domain_of(access.value) == own == read_domain(op, number) and is_current(access.index, own)
+            record(access.value, Read(op, number, access.index, same))
         if isinstance(op, GradOp):
             record(op.loss, Read(op, 0, None))
             record(op.wrt, Read(op, 1, None))
@@ -326,7 +331,13 @@ def producers(op: SdgOp) -> list[SdgOp]:
 
 def is_current(index: Index, domain: Domain) -> bool:
     """Whether the index reads the current point of a producer over the same dims."""
-    return index == tuple(map(Sym, domain.dims))
+    return index == current_point(domain.dims)
+
+
+@lru_cache(maxsize=256)
+def current_point(dims: tuple[str, ...]) -> Index:
+    """The index of the current point over some dims."""
+    return tuple(map(Sym, dims))
 
 
 def without_moving(old: isl.Set, new: isl.Set, whole: isl.Set) -> isl.Set:
@@ -353,6 +364,7 @@ def as_domain(points: isl.Set, dims: tuple[str, ...], space: Space) -> Domain | 
         return None
 
 
+@lru_cache(maxsize=4096)
 def is_plain(domain: Domain) -> bool:
     """Whether the domain is easy to loop over: no alternatives, no condition on bounds alone."""
     parts = domain.where.args if isinstance(domain.where, And) else (domain.where,)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from xdsl.ir import Attribute
@@ -46,6 +47,7 @@ class Layout:
     most: Most = ()
 
     @staticmethod
+    @lru_cache(maxsize=1024)
     def of(buffer_type: BufferType, space: Space, most: Most = ()) -> Layout:
         """The layout in a program over `space`, with room for the `most` of some bounds (`most_of`).
 

@@ -21,7 +21,7 @@ may fail, a loop.check follows the launch.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -43,6 +43,7 @@ from tempo_ir.dialects.loop import (
 from tempo_ir.dialects.loop.checks import status_type
 from tempo_ir.dialects.loop.ending import verify_ending
 from tempo_ir.dialects.sdg.failing import may_fail
+from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
@@ -69,18 +70,26 @@ class LoopLowerKernelsPass(ModulePass):
     target: str = "cpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if self.target not in TARGETS:
-            raise PassFailedException(f"unknown target '{self.target}'; use one of {', '.join(sorted(TARGETS))}")
-        names: set[str] = set()
-        for program in [program for program in op.ops if isinstance(program, ProgramOp)]:
-            order_axes(program)
-            lowering = _Lowering(program, self.target, names)
-            literals = Literals(program)
-            for leaf in [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]:
-                lowering.lower(literals.separate(leaf))
-            if program.ending is not None:
-                verify_ending(program, program.ending)  # no pass has let it be named where it is not known
-            op.body.block.add_ops([translation.kernel for translation in lowering.kernels.values()])
+        lower_kernels(op, self.target)
+
+
+def lower_kernels(module: ModuleOp, target: str, made: Callable[[KernelOp], None] | None = None) -> None:
+    """Lower a module in place; each kernel is handed to `made` as soon as it is there, before it stands in the module.
+
+    Raises PassFailedException for a target that there is not, and a leaf that cannot run there.
+    """
+    if target not in TARGETS:
+        raise PassFailedException(f"unknown target '{target}'; use one of {', '.join(sorted(TARGETS))}")
+    names: set[str] = set()
+    for program in [program for program in module.ops if isinstance(program, ProgramOp)]:
+        order_axes(program)
+        lowering = _Lowering(program, target, names, made)
+        literals = Literals(program)
+        for leaf in [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]:
+            lowering.lower(literals.separate(leaf))
+        if program.ending is not None:
+            verify_ending(program, program.ending)  # no pass has let it be named where it is not known
+        module.body.block.add_ops([translation.kernel for translation in lowering.kernels.values()])
 
 
 @dataclass
@@ -88,12 +97,12 @@ class _Lowering:
     program: ProgramOp
     target: str
     names: set[str]
+    made: Callable[[KernelOp], None] | None
     translations: dict[Hashable, tuple[Translation, ...]] = field(
         default_factory=dict[Hashable, tuple[Translation, ...]]
     )
     """The translation of leaves of a key; none where Python runs them."""
     layouts: dict[SSAValue, Layout] = field(default_factory=dict[SSAValue, Layout])
-    layout_of: dict[BufferType, Layout] = field(default_factory=dict[BufferType, Layout])
     kernels: dict[Hashable, Translation] = field(default_factory=dict[Hashable, Translation])
     status: SSAValue | None = None
 
@@ -106,8 +115,9 @@ class _Lowering:
         """Replace a leaf by the launch of its kernel."""
         buffers = leaf_buffers(leaf)
         for buffer in buffers:
+            assert isinstance(buffer.type, BufferType)
             if buffer not in self.layouts:
-                self.layouts[buffer] = self._layout(buffer)
+                self.layouts[buffer] = Layout.of(buffer.type, self.program.space, self.most)
         key = leaf_key(leaf)
         found = self.translations.get(key)
         if found is None:
@@ -129,13 +139,6 @@ class _Lowering:
         leaf.detach()
         leaf.erase()
 
-    def _layout(self, buffer: SSAValue) -> Layout:
-        assert isinstance(buffer.type, BufferType)
-        layout = self.layout_of.get(buffer.type)
-        if layout is None:
-            layout = self.layout_of[buffer.type] = Layout.of(buffer.type, self.program.space, self.most)
-        return layout
-
     def _translated(self, leaf: BodyOperation) -> tuple[Translation, ...]:
         try:
             name = fresh_name(kernel_name(leaf), self.names)
@@ -146,6 +149,8 @@ class _Lowering:
             refuse(leaf, f"{unsupported}: it runs on cpu only, not on '{self.target}'")
         known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
         self.names.add(known.kernel.sym_name.data)
+        if known is translation and self.made is not None:
+            self.made(known.kernel)
         return (replace(translation, kernel=known.kernel),)
 
     def _status(self) -> SSAValue:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop
+from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm.host import DECLARATIONS, HostProgram, kernels_of, lower_host
 from tempo_ir.lowering.llvm.kernel import KernelCode, lower_kernel, module_text
 from tempo_ir.lowering.llvm.target import OPTIMISED, PLAIN, Target
@@ -42,33 +43,47 @@ class LoweredModule:
         return max((code.scratch_bytes for code in self.kernels), default=0)
 
 
-def lower_module(module: ModuleOp, target: Target, ready: Callable[[str, int], None] | None = None) -> LoweredModule:
-    """The LLVM text of the one loop program in a module.
+class ModuleLowering:
+    """The lowering of a module whose kernels may come one by one, before the program that launches them.
 
-    Each part is handed to `ready` as soon as it is written: a module of its own, and the level at which to generate
-    code of it.
+    Each part of the text is handed to `ready` as soon as it is written: a module of its own, and the level at which to
+    generate code of it.
     """
-    (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
-    kernels = kernels_of(list(module.ops))
-    codes: list[KernelCode] = []
-    for part in _parts(lower_kernel(kernel, target) for kernel in kernels.values()):
-        codes += part
-        if ready is not None:
-            ready(module_text(part, target), OPTIMISED)
-    lowered = LoweredModule(program, lower_host(program, kernels, target), tuple(codes), target)
-    if ready is not None:
-        text = "\n".join([*(code.declaration for code in codes), *DECLARATIONS, lowered.host.text])
-        ready(text, PLAIN if len(text) > LONG_HOST_CHARACTERS else OPTIMISED)
-    return lowered
+
+    def __init__(self, target: Target, ready: Callable[[str, int], None] | None = None):
+        self._target = target
+        self._ready = ready
+        self._codes: dict[KernelOp, KernelCode] = {}
+        self._part: list[KernelCode] = []
+
+    def kernel(self, kernel: KernelOp) -> None:
+        """Lower a kernel. Raises UnsupportedKernel where the back end lacks something."""
+        code = self._codes[kernel] = lower_kernel(kernel, self._target)
+        self._part.append(code)
+        if sum(len(code.definition) for code in self._part) >= PART_CHARACTERS:
+            self._hand_on()
+
+    def module(self, module: ModuleOp) -> LoweredModule:
+        """Lower the kernels of a module that have not come before, and its one loop program."""
+        kernels = kernels_of(list(module.ops))
+        for kernel in kernels.values():
+            if kernel not in self._codes:
+                self.kernel(kernel)
+        self._hand_on()
+        (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
+        codes = tuple(self._codes[kernel] for kernel in kernels.values())
+        lowered = LoweredModule(program, lower_host(program, kernels, self._target), codes, self._target)
+        if self._ready is not None:
+            text = "\n".join([*(code.declaration for code in codes), *DECLARATIONS, lowered.host.text])
+            self._ready(text, PLAIN if len(text) > LONG_HOST_CHARACTERS else OPTIMISED)
+        return lowered
+
+    def _hand_on(self) -> None:
+        if self._part and self._ready is not None:
+            self._ready(module_text(self._part, self._target), OPTIMISED)
+        self._part = []
 
 
-def _parts(codes: Iterable[KernelCode]) -> Iterator[list[KernelCode]]:
-    """The kernels, in parts of about as much text."""
-    part: list[KernelCode] = []
-    for code in codes:
-        part.append(code)
-        if sum(len(code.definition) for code in part) >= PART_CHARACTERS:
-            yield part
-            part = []
-    if part:
-        yield part
+def lower_module(module: ModuleOp, target: Target) -> LoweredModule:
+    """The LLVM text of the one loop program in a module."""
+    return ModuleLowering(target).module(module)
