@@ -17,6 +17,32 @@ LIMIT = 500
 """Steps after which an episode is cut."""
 
 
+@dataclass(frozen=True)
+class Settings:
+    """An algorithm and its numbers, for the program and its twins in jax and torch alike."""
+
+    algorithm: str
+    envs: int
+    hidden: int = 64
+    epochs: int = 1
+    minibatch: int | None = None
+    gamma: float = 0.99
+    lam: float = 0.95
+    clip: float = 0.2
+    lr: float = 1e-3
+
+    def program(self, make: Callable[[], Any] | None = None) -> tp.Program:
+        """The program; `make` gives the host object of the environments, None compiles CartPole into it."""
+        common = {"envs": self.envs, "hidden": self.hidden, "gamma": self.gamma, "lr": self.lr, "make": make}
+        match self.algorithm:
+            case "reinforce":
+                return reinforce(**common)
+            case "a2c":
+                return a2c(lam=self.lam, **common)
+            case _:
+                return ppo(epochs=self.epochs, minibatch=self.minibatch, lam=self.lam, clip=self.clip, **common)
+
+
 def cartpole(state: tp.Tensor, action: tp.Tensor) -> tuple[tp.Tensor, tp.Tensor]:
     """gymnasium's CartPole-v1: states (..., 4) and actions (...) -> next states, and whether the pole fell or left."""
     x, v, angle, spin = (state[..., k] for k in range(4))
@@ -107,7 +133,7 @@ def report(roll: Rollout, i: tp.Dim, T: tp.Dim) -> None:
 
 
 @tp.program
-def reinforce(envs=64, hidden=64, gamma=0.99, lr=1e-2, make=None):
+def reinforce(envs=64, hidden=64, gamma=0.99, lr=1e-3, make=None):
     (i, I), (t, T) = tp.dims("i", "t")
     policy = nn.MLP(4, hidden, hidden, 2, name="policy", steps=i)
     roll = rollout(policy[i], i, t, T, envs, make)
@@ -120,7 +146,7 @@ def reinforce(envs=64, hidden=64, gamma=0.99, lr=1e-2, make=None):
 
 
 @tp.program
-def a2c(envs=64, hidden=64, gamma=0.99, lam=1.0, lr=1e-3, make=None):
+def a2c(envs=64, hidden=64, gamma=0.99, lam=0.95, lr=1e-3, make=None):
     (i, I), (t, T) = tp.dims("i", "t")
     policy, critic = networks(i, hidden)
     roll = rollout(policy[i], i, t, T, envs, make)
@@ -133,7 +159,7 @@ def a2c(envs=64, hidden=64, gamma=0.99, lam=1.0, lr=1e-3, make=None):
 
 
 @tp.program
-def ppo(envs=64, hidden=64, epochs=1, minibatch=None, gamma=0.99, lam=0.95, clip=0.2, lr=3e-4, make=None):
+def ppo(envs=64, hidden=64, epochs=1, minibatch=None, gamma=0.99, lam=0.95, clip=0.2, lr=1e-3, make=None):
     (i, I), (t, T) = tp.dims("i", "t")
     e, _ = tp.dim("e", epochs)
     steps = (i, e) if minibatch is None else (i, e, tp.dim("m", T * envs // minibatch)[0])
