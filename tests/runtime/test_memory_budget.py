@@ -104,7 +104,11 @@ def test_the_timeline_shows_both_memories_and_what_overlaps() -> None:
     assert 0 < len(fetches) <= len(offloads)
     # kernels run while a row comes back, but for the first ones, which are read at once
     assert sum(each.overlap > 0 for each in fetches) > 0.9 * len(fetches)
-    assert all(each.used > each.step for each in fetches)
+    assert all(each.needed > each.step and each.overlap == len(timeline.between(each)) for each in fetches)
+    assert timeline.between(fetches[len(fetches) // 2])[0].startswith("kernel %")
+    # a row that goes may take until its place is written again
+    assert sum(each.overlap > 0 for each in offloads) > 0.9 * len(offloads)
+    assert {each.bytes for each in timeline.transfers} == {HEIGHT * WIDTH * 4}
     # rows are with the host between the way there and the way back
     middle = timeline.steps // 2
     assert timeline.host_live[middle] > timeline.host_live[5] > 0 == timeline.host_live[-1]
@@ -112,6 +116,10 @@ def test_the_timeline_shows_both_memories_and_what_overlaps() -> None:
     ElementTree.fromstring(text)
     assert "with the host" in text
     assert "with the host" not in before.svg()
+    # below, some steps one by one: bars say when a copy is issued and what needs it
+    middle = fetches[len(fetches) // 2]
+    assert f"issued at step {middle.step}, needed at {middle.needed}, {middle.iterations} iterations" in text
+    assert "issued at" not in before.svg()
 
 
 def test_the_triton_driver_copies_rows_too() -> None:

@@ -22,6 +22,7 @@ from tempo_ir.lowering.storage import driver
 from tempo_ir.lowering.storage.check import Claim, IllegalStorageError, check_storage
 from tempo_ir.lowering.storage.swap_check import SwapClaim, check_swap
 from tempo_ir.passes.remarks import collecting
+from tempo_ir.runtime.timeline import timeline
 from tests.schedule.schedule_programs import NEEDS_ISL, SCHEDULABLE
 from tests.schedule.schedule_support import parse
 from tests.storage.storage_programs import random_program
@@ -106,6 +107,21 @@ def test_rows_that_are_read_again_upwards(ahead: int) -> None:
     assert {"h_host", "h_back"} <= storage(program).keys()
     assert "full" not in storage(program)["h"]
     agrees(text, program)
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 3, 20])
+def test_copies_are_issued_so_many_iterations_ahead(ahead: int) -> None:
+    """In the loop, each row comes back `ahead` iterations before it is read, and the leaves of these lie between.
+    Before it come the last state, which the first iteration reads beside its own, and those of so many iterations."""
+    steps = 40
+    found = timeline(planned(text_of(BACK, f"h {ahead}"), form=False), {"I": 1, "T": steps})
+    assert len(found.fetches) == steps + 1
+    early, in_the_loop = found.fetches[1 : ahead + 1], found.fetches[ahead + 1 :]
+    assert [each.iterations for each in early] == list(range(ahead))
+    assert {each.iterations for each in in_the_loop} == {ahead}
+    assert [each.overlap for each in in_the_loop] == [len(found.between(each)) for each in in_the_loop]
+    leaves = sum(name.startswith("compute") for name in found.between(in_the_loop[-1]))
+    assert leaves >= 3 * ahead
 
 
 def test_what_is_read_at_once_stays() -> None:
