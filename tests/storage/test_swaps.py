@@ -129,7 +129,10 @@ def test_what_is_read_at_once_stays() -> None:
         program = planned(text_of(AT_ONCE, "h 2"))
     assert not of_type(program, loop.TransferOp)
     (said,) = [each.message for each in collector.remarks if "stay on the device" in each.message]
-    assert said == "its rows stay on the device: no loop after those that write it reads its rows one by one"
+    assert said == (
+        "its rows stay on the device: no loop after those that write it reads its rows one by one: "
+        "%h[1:T + 1] is read at once (program.mlir:6)"
+    )
     agrees(text_of(AT_ONCE), program)
 
 
