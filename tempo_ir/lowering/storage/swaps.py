@@ -22,8 +22,8 @@ All buffers keep every row here; storage is planned anew for these, which makes 
 A loop is served in this way if it comes after the writes and its reads take one row at an iteration, its neighbour at
 the next; rows that it reads in several orders, or far from each other, come back once for each. Of a buffer with rows
 along several dims, `%h[i, t]`, the other entries stay the same while the loop runs, and rows come back for each run of
-it. All else, and what reads one row in all iterations, goes on to read `%h`; where that needs all rows, swapping saves
-nothing.
+it. A row that is read later on in all iterations of a loop, or once, comes back before, but for the last that is
+written, which stays. All else goes on to read `%h`; where that needs all rows, swapping saves nothing.
 """
 
 from __future__ import annotations
@@ -136,6 +136,22 @@ class Sweep:
 
 
 @dataclass(frozen=True)
+class Single:
+    """One row that an operation reads, or all iterations of a loop do: it comes back before."""
+
+    reader: Operation
+    index: Index
+    reads: tuple[Use, ...]
+
+    def readers(self, depth: int) -> Iterator[tuple[Cond, tuple[str, ...]]]:
+        """For each read: when it runs, with the names of the loops inside that this is said of."""
+        for use in self.reads:
+            loops = use.frame.loops[depth:]
+            held = conj(use.frame.guard, *(each for loop in loops for each in iterations(loop)))
+            yield held, tuple(loop.iterator for loop in loops)
+
+
+@dataclass(frozen=True)
 class Swap:
     """What is to become of a buffer: the loops that it stands in, the uses that stay as they are, the others."""
 
@@ -144,6 +160,7 @@ class Swap:
     outer: tuple[ForOp, ...]
     kept: tuple[Use, ...]
     sweeps: tuple[Sweep, ...]
+    singles: tuple[Single, ...]
 
     @property
     def still_read(self) -> str:
@@ -173,11 +190,14 @@ def find_swap(program: ProgramOp, alloc: AllocOp, ahead: int) -> Swap:
     outer = frame_of(block).loops
     _check_buffer(alloc, outer, uses)
     sweeps = tuple(_sweeps(uses, len(outer)))
-    served = {id(use) for sweep in sweeps for use, _ in sweep.reads}
     if not sweeps:
         other = _read_in_another_way(alloc, uses, len(outer))
         raise NotSwappedError(f"no loop after those that write it reads its rows one by one{other}")
-    return Swap(alloc, ahead, outer, tuple(use for use in uses if id(use) not in served), sweeps)
+    served = {id(use) for sweep in sweeps for use, _ in sweep.reads}
+    left = [use for use in uses if id(use) not in served]
+    singles = tuple(_singles(left, len(outer)))
+    served = {id(use) for single in singles for use in single.reads}
+    return Swap(alloc, ahead, outer, tuple(use for use in left if id(use) not in served), sweeps, singles)
 
 
 def _check_buffer(alloc: AllocOp, outer: Sequence[ForOp], uses: Sequence[Use]) -> None:
@@ -314,6 +334,34 @@ def _pinned(use: Use, loop: ForOp, place: Place, base: Expr) -> tuple[Use, Expr]
     return (use, offset) if _distance(offset, base) is not None else None
 
 
+# -- rows that are read by themselves
+
+
+def _singles(uses: Sequence[Use], depth: int) -> Iterator[Single]:
+    """The rows that operations after all writes, or all iterations of a loop after them, read, but for the last that is
+    written."""
+    writes = [use for use in uses if use.writes]
+    end = max(write.order[depth] for write in writes)
+    last = {_last_row(write, depth) for write in writes if write.order[depth] == end}
+    found: dict[tuple[Operation, Index], list[Use]] = {}
+    for use in [use for use in uses if not use.writes and not use.slices and use.order[depth] > end]:
+        inside = {loop.iterator for loop in use.frame.loops[depth:]}
+        if not free_symbols(use.index) & inside and _simple(use.index) not in last:
+            found.setdefault((_part(use, depth), use.index), []).append(use)
+    for (reader, index), reads in found.items():
+        yield Single(reader, index, tuple(reads))
+
+
+def _last_row(write: Use, depth: int) -> Index:
+    """The row that is written in the last iteration of each loop."""
+    ends = {loop.iterator: loop.lower if loop.down else loop.upper - 1 for loop in write.frame.loops[depth:]}
+    return _simple(substitute(write.index, ends))
+
+
+def _simple(index: Index) -> Index:
+    return tuple(entry if isinstance(entry, Slice) else simplify(entry, PROGRAM_FACTS) for entry in index)
+
+
 # -- writing
 
 
@@ -326,17 +374,21 @@ def apply_swap(program: ProgramOp, swap: Swap) -> Swapped:
     moved: dict[Operation, dict[tuple[bool, int], tuple[SSAValue, Index]]] = {}
     for use in swap.kept:
         moved.setdefault(use.op, {})[use.writes, use.number] = made.device, (*prefix, *use.index)
-    for sweep, back in zip(swap.sweeps, made.back, strict=True):
-        for use, _ in sweep.reads:
-            moved.setdefault(use.op, {})[use.writes, use.number] = back, (*prefix, *use.index)
+    backs = dict(zip((*swap.sweeps, *swap.singles), made.back, strict=True))
+    served = [(use, backs[sweep]) for sweep in swap.sweeps for use, _ in sweep.reads]
+    served += [(use, backs[single]) for single in swap.singles for use in single.reads]
+    for use, back in served:
+        moved.setdefault(use.op, {})[use.writes, use.number] = back, (*prefix, *use.index)
     for op, found in moved.items():
         set_accesses(op, found)
     for use in [use for use in swap.kept if use.writes]:
         index = (*prefix, *use.index)
         offload = OffloadOp(BufferAccess.of(made.device, index), BufferAccess.of(made.host, index))
         _insert_after(use.op, offload)
-    for sweep, back in zip(swap.sweeps, made.back, strict=True):
-        _insert_fetches(program, sweep, swap.ahead, made.host, back, prefix)
+    for sweep in swap.sweeps:
+        _insert_fetches(program, sweep, swap.ahead, made.host, backs[sweep], prefix)
+    for single in swap.singles:
+        _insert_fetch(program, single, made.host, backs[single], prefix)
     swap.alloc.detach()
     swap.alloc.erase()
     return made
@@ -358,7 +410,7 @@ def _buffers(program: ProgramOp, swap: Swap) -> Swapped:
 
     device, host = make(""), make("_host")
     host.attributes[HOST] = UnitAttr()
-    back = tuple(make("_back").buffer for _ in swap.sweeps)
+    back = tuple(make("_back").buffer for _ in (*swap.sweeps, *swap.singles))
     return Swapped(device.buffer, host.buffer, back, tuple(loop.iterator for loop in swap.outer))
 
 
@@ -406,6 +458,17 @@ def _insert_fetches(
     body = sweep.loop.body.block
     first = next(op for op in body.ops if not isinstance(op, BufferOperation))
     body.insert_ops_before(fetch(sweep.row(ahead), frame_of(body)), first)
+
+
+def _insert_fetch(program: ProgramOp, single: Single, host: SSAValue, back: SSAValue, prefix: Index) -> None:
+    """Let a row come back before it is read, where it is."""
+    block = single.reader.parent
+    assert block is not None
+    held = _simplest(single.readers(len(prefix)), program.space, frame_of(block))
+    index = (*prefix, *single.index)
+    fetch = FetchOp(BufferAccess.of(host, index), BufferAccess.of(back, index))
+    fetch.location = single.reader.location
+    block.insert_op_before(fetch if held == TRUE else IfOp(held, Region(Block([fetch]))), single.reader)
 
 
 def _fresh(program: ProgramOp, name: str) -> str:
