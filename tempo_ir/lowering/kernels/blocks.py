@@ -18,6 +18,9 @@ VECTOR = 16
 """Elements of the widest vectors."""
 
 
+MOST_SHARES = 64
+"""Into how many programs a product is cut at most where that is for threads alone."""
+
 LARGEST_PRODUCT = 16_384
 """Registers of a program that products may take, written out (triton)."""
 
@@ -33,10 +36,21 @@ class Blocks:
     dynamic_row: int
     dynamic: int
     powers_of_two: bool = False
+    share: int = 0
+    """A product of few rows is cut along its columns, so that threads may share it, into programs of so many
+    multiplications or more; 0: it is not."""
 
     def columns(self, extent: Extent) -> int:
         """Block along the contiguous axis of a result."""
         return self._block(extent, self.column, self.dynamic)
+
+    def shared_columns(self, extent: Extent, multiplications: int, programs: int) -> int:
+        """Block along the columns of a product of so many multiplications, with so many programs along other axes."""
+        block = self.columns(extent)
+        if not self.share or not isinstance(extent, int):
+            return block
+        wanted = min(MOST_SHARES, multiplications // self.share) // max(1, programs)
+        return block if wanted <= extent // block else min(block, even_block(extent, max(VECTOR, extent // wanted)))
 
     def rows(self, extent: Extent) -> int:
         """Block along the other axis of a result."""
@@ -82,6 +96,6 @@ def even_block(extent: int, most: int) -> int:
     return extent if extent <= 2 * most else most
 
 
-CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64)
+CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64, share=1 << 16)
 GPU = Blocks(column=64, row=16, reduced=64, dynamic_row=16, dynamic=64, powers_of_two=True)
 TARGETS = {"cpu": CPU, "sm_80": GPU, "sm_90": GPU, "gfx942": GPU, "triton-interpret": GPU}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
@@ -21,6 +22,8 @@ from tempo_ir.lowering.kernels.tiles import Coordinate, Lane
 from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Source, Translator
 
 GRID_AXES = 3
+MANY_PROGRAMS = 64
+"""What an axis of an extent that only a call knows is taken to have."""
 _PASS_THROUGH = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp)
 _PASSES = (sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp, FoldOp)
 
@@ -72,11 +75,30 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
     free = [axis for axis in range(len(shape)) if keys[axis] not in translator.decisions.points]
     column, row = lane_axes(sinks[0].value, shape, free)
     blocks = dict.fromkeys(range(len(shape)), 0)
-    if column is not None:
-        blocks[column] = translator.blocks.columns(shape[column])
     if row is not None:
         blocks[row] = translator.blocks.rows(shape[row])
+    if column is not None:
+        blocks[column] = translator.blocks.columns(shape[column])
+        contraction = _contraction(sinks[0].value, shape)
+        if contraction is not None:
+            others = prod(programs_along(shape[axis], blocks[axis]) for axis in blocks if axis != column)
+            work = multiplications(translator, contraction)
+            blocks[column] = translator.blocks.shared_columns(shape[column], work, others)
     return [Iterated(keys[axis], extent, blocks[axis]) for axis, extent in enumerate(shape)]
+
+
+def programs_along(extent: Extent, block: int) -> int:
+    """How many programs or trips an axis takes; many, where that is not known."""
+    return -(-extent // max(1, block)) if isinstance(extent, int) else MANY_PROGRAMS
+
+
+def multiplications(translator: Translator, op: sdg.ContractOp) -> int:
+    """How many a contraction takes, an extent that only a call knows left out."""
+    extents = dict[str, int]()
+    for letters, operand in zip(op.letters[0], op.inputs, strict=True):
+        for letter, extent in zip(letters, translator.shape(operand), strict=True):
+            extents[letter] = extent if isinstance(extent, int) else 1
+    return prod(extents.values())
 
 
 def lane_axes(value: SSAValue, shape: Shape, free: Sequence[int]) -> tuple[int | None, int | None]:
