@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from xdsl.context import Context
@@ -20,7 +21,7 @@ from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.lowering.kernels.loop_lower_kernels import lower_kernels
 from tempo_ir.lowering.proofs import IllegalError, timed_proofs
 from tempo_ir.passes import get_all_passes as passes
-from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, REQUIRED, default_pipeline, recomputing_pipeline
+from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, NO_OPTIONS, REQUIRED, default_pipeline, recomputing_pipeline
 from tempo_ir.passes.settled import Settled
 from tempo_ir.runtime.errors import CompileError
 
@@ -122,8 +123,7 @@ def lower(
     run_passes(context, work, lowering, seconds, {"check": check})
     formed = work.clone()
     made = None if kernel_made is None else timed(kernel_made, seconds, "code")
-    with running(LOOP_PASSES[-1], work, seconds):
-        lower_kernels(work, target, made)
+    run_pass(LOOP_PASSES[-1], work, seconds, partial(lower_kernels, work, target, made))
     seconds[LOOP_PASSES[-1]] -= seconds.get("code", 0.0)
     return Levels(module, ModuleOp([graph]), formed, work, seconds)
 
@@ -132,13 +132,13 @@ def pipeline_of(
     graph: sdg.ProgramOp, without: Collection[str], remat: Mapping[str, int] | None, options: Mapping[str, Options]
 ) -> Iterator[tuple[str, Mapping[str, object] | None]]:
     """The passes on a graph that `lower` runs, with the options of each."""
-    if remat is None:
-        pipeline = [(name, options.get(name)) for name in default_pipeline(without)]
-    else:
+    pipeline = [(name, NO_OPTIONS) for name in default_pipeline(without)]
+    if remat is not None:
         if unknown := sorted(set(remat) - REMAT_OPTIONS):
             listed = ", ".join(sorted(REMAT_OPTIONS))
             raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
         pipeline = list(recomputing_pipeline(graph.space.names, remat, without))
+    pipeline = [(name, {**given, **options.get(name, {})}) for name, given in pipeline]
     known = {*without, *(name for name, _ in pipeline)}
     yield from pipeline
     yield from ((name, given) for name, given in options.items() if name not in known)
@@ -168,16 +168,15 @@ def run_passes(
     line, for what a pass refuses, and what a proof raises, since that is no fault of the program."""
     known = {**passes(), **lowerings()}
     for name in names:
-        with running(name, module, seconds):
-            known[name]()(**(options or {})).apply(context, module)
+        apply = known[name]()(**(options or {})).apply
+        run_pass(name, module, seconds, partial(apply, context, module))
 
 
-@contextmanager
-def running(name: str, module: ModuleOp, seconds: dict[str, float]) -> Generator[None]:
-    """What runs inside is a pass on a module; the seconds are noted, and raised is what `run_passes` raises."""
+def run_pass(name: str, module: ModuleOp, seconds: dict[str, float], apply: Callable[[], None]) -> None:
+    """Run what is a pass on a module; the seconds are noted, and raised is what `run_passes` raises."""
     with timed_proofs(seconds, name):
         try:
-            yield
+            apply()
         except IllegalError:
             raise
         except (PassFailedException, sdg.OpError) as error:

@@ -6,12 +6,11 @@ import dataclasses
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from tempo_ir.lowering.costs import Costs
 
 
+Code = TypeVar("Code")
 Lowered: TypeAlias = Callable[[KernelMade | None], Levels]
 """Lowers a program, with somebody to take kernels as they are made, or without."""
 
@@ -82,9 +82,11 @@ def compile(
     With `memory_budget` a call with bounds of these `sizes`, `sizes={"T": 512}`, takes no more bytes on the device
     beside the caller's arrays: values that a later loop reads again lie with the host meanwhile, as few as do.
     Without sizes for all bounds all lie there that can. The program serves other sizes too, in more or fewer bytes.
+    With both, activations are computed anew first (within the memory budget and for the sizes, where `remat={}` does
+    not say other), and of what is kept even so as much lies with the host as has to.
 
-    Raises CompileError where the program or the target is none, a pass is needed, the budget is too small, or both are
-    given, and ProgramError, with the line of the program, for what it asks for and no pass can do.
+    Raises CompileError where the program or the target is none, a pass is needed or the budget is too small, and
+    ProgramError, with the line of the program, for what it asks for and no pass can do.
     """
     if sizes is not None and memory_budget is None:
         raise CompileError("sizes say for what a memory_budget is meant: give one")
@@ -95,8 +97,6 @@ def compile(
             raise CompileError("target 'reference' has no memory of its own to keep to a memory_budget: use cpu")
         return Interpreted(program)
     made = TritonInterpreted if target == "triton-interpret" else Native
-    if remat is not None and memory_budget is not None:
-        raise CompileError("remat and memory_budget both say where rows are while they wait: give one")
     budget = None if memory_budget is None else Budget(memory_budget, sizes or {})
     return made(program, without, remat=remat, check=check, budget=budget)
 
@@ -232,7 +232,8 @@ class Compiled(Executable, ABC):
 
         def lowered(kernel_made: KernelMade | None) -> Levels:
             if budget is not None:
-                return lower_within(self.module, self.target, without, budget, self.signature.space, check=check)
+                space = self.signature.space
+                return lower_within(self.module, self.target, without, budget, space, remat=remat, check=check)
             return lower(self.module, self.target, without, remat=remat, check=check, kernel_made=kernel_made)
 
         with collection_paused():
@@ -250,15 +251,15 @@ class Compiled(Executable, ABC):
     def _compiled(self, lowered: Lowered) -> tuple[Levels, loop.ProgramOp]:
         """Lower the program and make its code."""
 
-    @contextmanager
-    def _coding(self, levels: Levels) -> Generator[None]:
-        """What runs inside makes the code of a lowered program."""
+    def _coded(self, levels: Levels, make: Callable[[ModuleOp], Code]) -> Code:
+        """What makes code of a lowered program makes of it."""
         begin = time.perf_counter()
         try:
-            yield
+            return make(levels.lowered)
         except DiagnosticException as error:
             raise refusal(error, levels.lowered) from error
-        levels.seconds["code"] = levels.seconds.get("code", 0.0) + time.perf_counter() - begin
+        finally:
+            levels.seconds["code"] = levels.seconds.get("code", 0.0) + time.perf_counter() - begin
 
     @abstractmethod
     def _execute(self, placement: Placement, request: Request) -> Outputs:
@@ -331,8 +332,7 @@ class Native(Compiled):
         self._arenas, self._host_arenas = Arenas(), Arenas()
         with NativeCompiler() as compiler:
             levels = lowered(compiler.kernel)
-            with self._coding(levels):
-                self.native = compiler.program(levels.lowered)
+            self.native = self._coded(levels, compiler.program)
         return levels, self.native.program
 
     def _execute(self, placement: Placement, request: Request) -> Outputs:
@@ -354,8 +354,7 @@ class TritonInterpreted(Compiled):
         from tempo_ir.lowering.triton.interpreter import InterpretedProgram
 
         levels = lowered(None)
-        with self._coding(levels):
-            self.interpreted = InterpretedProgram(levels.lowered)
+        self.interpreted = self._coded(levels, InterpretedProgram)
         return levels, self.interpreted.program
 
     def _execute(self, placement: Placement, request: Request) -> Outputs:

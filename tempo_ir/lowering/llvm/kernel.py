@@ -82,10 +82,9 @@ class KernelCode:
     grid_axes: int
     scratch_bytes: int
 
-    @property
-    def declaration(self) -> str:
-        """What a module that calls it says of it."""
-        return f"declare void @{self.name}({', '.join(KINDS[kind] for _, kind in self.parameters)})"
+    def called(self, name: str, *more: str) -> str:
+        """The declaration of a function of the kernel's parameters, and more, for a module that calls it."""
+        return f"declare void @{name}({', '.join([*(KINDS[kind] for _, kind in self.parameters), *more])})"
 
 
 def lower_kernel(kernel: KernelOp, target: Target = AVX512) -> KernelCode:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -11,6 +11,7 @@ from tempo_ir.dialects import loop
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm.host import DECLARATIONS, HostProgram, kernels_of, lower_host
 from tempo_ir.lowering.llvm.kernel import KernelCode, lower_kernel, module_text
+from tempo_ir.lowering.llvm.parallel import can_split, parallel_text, run_name
 from tempo_ir.lowering.llvm.target import OPTIMISED, PLAIN, Target
 
 PART_CHARACTERS = 60_000
@@ -23,23 +24,25 @@ hundred launches as long to compile as two large kernels."""
 
 @dataclass(frozen=True, slots=True)
 class LoweredModule:
-    """The texts of a module and its program."""
+    """The texts of a module, and its program."""
 
     program: loop.ProgramOp
     host: HostProgram
     kernels: tuple[KernelCode, ...]
+    parallel: tuple[str, ...]
+    """The functions that run launches of kernels on several threads."""
     target: Target
 
     @property
     def text(self) -> str:
         """All of it as one LLVM module."""
-        kernels = module_text(self.kernels, self.target)
+        kernels = module_text(self.kernels, self.target, self.parallel)
         declarations = [line for line in DECLARATIONS if line.split("@")[1].split("(")[0] not in kernels]
         return "\n".join([kernels, *declarations, self.host.text])
 
     @property
     def scratch_bytes(self) -> int:
-        """The scratch that any of its kernels needs."""
+        """The scratch that its kernels need, each thread of its own."""
         return max((code.scratch_bytes for code in self.kernels), default=0)
 
 
@@ -54,13 +57,16 @@ class ModuleLowering:
         self._target = target
         self._ready = ready
         self._codes: dict[KernelOp, KernelCode] = {}
-        self._part: list[KernelCode] = []
+        self._parallel: dict[KernelOp, str] = {}
+        self._part: list[KernelOp] = []
 
     def kernel(self, kernel: KernelOp) -> None:
         """Lower a kernel. Raises UnsupportedKernel where the back end lacks something."""
         code = self._codes[kernel] = lower_kernel(kernel, self._target)
-        self._part.append(code)
-        if sum(len(code.definition) for code in self._part) >= PART_CHARACTERS:
+        if can_split(kernel):
+            self._parallel[kernel] = parallel_text(kernel, code, self._target)
+        self._part.append(kernel)
+        if sum(len(self._codes[kernel].definition) for kernel in self._part) >= PART_CHARACTERS:
             self._hand_on()
 
     def module(self, module: ModuleOp) -> LoweredModule:
@@ -71,16 +77,25 @@ class ModuleLowering:
                 self.kernel(kernel)
         self._hand_on()
         (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
-        codes = tuple(self._codes[kernel] for kernel in kernels.values())
-        lowered = LoweredModule(program, lower_host(program, kernels, self._target), codes, self._target)
+        split = {name for name, kernel in kernels.items() if kernel in self._parallel}
+        host = lower_host(program, kernels, split, self._target)
+        lowered = LoweredModule(program, host, *self._texts(kernels.values()), self._target)
         if self._ready is not None:
-            text = "\n".join([*(code.declaration for code in codes), *DECLARATIONS, lowered.host.text])
+            called = [code.called(run_name(code.name), "ptr") for code in lowered.kernels if code.name in split]
+            called += [code.called(code.name) for code in lowered.kernels if code.name not in split]
+            text = "\n".join([*called, *DECLARATIONS, host.text])
             self._ready(text, PLAIN if len(text) > LONG_HOST_CHARACTERS else OPTIMISED)
         return lowered
 
+    def _texts(self, kernels: Iterable[KernelOp]) -> tuple[tuple[KernelCode, ...], tuple[str, ...]]:
+        kernels = list(kernels)
+        parallel = tuple(self._parallel[kernel] for kernel in kernels if kernel in self._parallel)
+        return tuple(self._codes[kernel] for kernel in kernels), parallel
+
     def _hand_on(self) -> None:
         if self._part and self._ready is not None:
-            self._ready(module_text(self._part, self._target), OPTIMISED)
+            codes, parallel = self._texts(self._part)
+            self._ready(module_text(codes, self._target, parallel), OPTIMISED)
         self._part = []
 
 
