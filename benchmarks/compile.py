@@ -83,7 +83,7 @@ def stage_sheet(stages: Mapping[int, Mapping[str, float]]) -> Sheet:
 
 def process(system: str, program: str, size: int, caches: Path) -> dict[str, float]:
     """What a process of its own prints. Caches, bytecode but for them, are those under `caches`."""
-    kept = {"XDG_CACHE_HOME": "xdg", "TEMPO_IR_CACHE": "tempo", "TORCHINDUCTOR_CACHE_DIR": "torch"}
+    kept = {"XDG_CACHE_HOME": "xdg", "TEMPO_CACHE_DIR": "tempo", "TORCHINDUCTOR_CACHE_DIR": "torch"}
     environment = {**os.environ, **{name: str(caches / directory) for name, directory in kept.items()}}
     environment |= {"JAX_COMPILATION_CACHE_DIR": str(caches / "jax"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
     command = [sys.executable, "-m", "benchmarks.compile", system, program, str(size)]

@@ -20,6 +20,7 @@ config.excludes = ["lit.cfg.py", "in_process.py", "Inputs"]  # noqa: F821
 config.test_source_root = str(here)  # noqa: F821
 config.test_exec_root = str(here.parent / "build" / "lit")  # noqa: F821
 config.environment["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # noqa: F821
+config.environment["TEMPO_CACHE_DIR"] = ""  # noqa: F821
 config.substitutions += [  # noqa: F821
     ("TEMPO_ROUNDTRIP", "tempo-opt %s --split-input-file | tempo-opt --split-input-file | filecheck %s"),
     (

@@ -57,6 +57,11 @@ def collecting() -> Generator[Collector]:
         _current.reset(token)
 
 
+def is_listening() -> bool:
+    """Whether somebody collects what is reported."""
+    return _current.get() is not None
+
+
 def remark(op: Operation, message: str) -> None:
     """Say what the user may want to know of `op`: a fusion, a donation or a rewrite that did not apply, and why."""
     collector = _current.get()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tempo_ir.runtime.executable import Executable, Result, compile, memory_timeline
+from tempo_ir.runtime.executable import Executable, Result, compile, load, memory_timeline
 from tempo_ir.runtime.statistics import Statistics
 from tempo_ir.runtime.timeline import Timeline
 
-__all__ = ["Executable", "Result", "Statistics", "Timeline", "compile", "memory_timeline"]
+__all__ = ["Executable", "Result", "Statistics", "Timeline", "compile", "load", "memory_timeline"]

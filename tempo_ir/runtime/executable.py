@@ -7,20 +7,26 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
+from tempo_ir import __version__
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.index import evaluate
+from tempo_ir.lowering.llvm.engine import host_target
+from tempo_ir.lowering.llvm.module import lower_module
+from tempo_ir.passes.remarks import is_listening
 from tempo_ir.reference import sdg as reference
 from tempo_ir.reference.calls import Outputs, mapping_of, starts_of, whole_number
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.budget import Budget, lower_within
+from tempo_ir.runtime.cache import Cache, default_cache, key_of, write_whole
 from tempo_ir.runtime.calls import Arenas, Call, Request
 from tempo_ir.runtime.compiler import (
     TARGETS,
@@ -37,8 +43,9 @@ from tempo_ir.runtime.compiler import (
     run_passes,
 )
 from tempo_ir.runtime.errors import CallError, CompileError
-from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers, with_most
-from tempo_ir.runtime.native import NativeCompiler
+from tempo_ir.runtime.memory import Buffer, Placement, aligned_copy, place, program_buffers, with_most
+from tempo_ir.runtime.native import NativeCompiler, NativeProgram, check_runs_here
+from tempo_ir.runtime.packed import Damaged, Packed, parse_module, text_with_places
 from tempo_ir.runtime.signature import Signature
 from tempo_ir.runtime.statistics import Statistics, per_step
 from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
@@ -49,8 +56,6 @@ if TYPE_CHECKING:
 
 
 Code = TypeVar("Code")
-Lowered: TypeAlias = Callable[[KernelMade | None], Levels]
-"""Lowers a program, with somebody to take kernels as they are made, or without."""
 
 
 class Result(dict[str, Any]):
@@ -70,6 +75,7 @@ def compile(
     check: bool = True,
     memory_budget: int | None = None,
     sizes: Mapping[str, int] | None = None,
+    cache: bool = True,
 ) -> Executable:
     """Compile a program: what a function under `@tp.program` returns, or a module with one sdg.program.
 
@@ -85,6 +91,9 @@ def compile(
     With both, activations are computed anew first (within the memory budget and for the sizes, where `remat={}` does
     not say other), and of what is kept even so as much lies with the host as has to.
 
+    What was compiled for this machine before, by whatever process, is loaded from disk, unless `cache` is false or
+    `TEMPO_CACHE_DIR` is empty (see `runtime.cache`).
+
     Raises CompileError where the program or the target is none, a pass is needed or the budget is too small, and
     ProgramError, with the line of the program, for what it asks for and no pass can do.
     """
@@ -96,9 +105,31 @@ def compile(
         if memory_budget is not None:
             raise CompileError("target 'reference' has no memory of its own to keep to a memory_budget: use cpu")
         return Interpreted(program)
-    made = TritonInterpreted if target == "triton-interpret" else Native
     budget = None if memory_budget is None else Budget(memory_budget, sizes or {})
-    return made(program, without, remat=remat, check=check, budget=budget)
+    settings = Settings(frozenset(without), remat, check, budget)
+    if target == "triton-interpret":
+        return TritonInterpreted(program, settings)
+    return Native(program, settings, default_cache() if cache else None)
+
+
+def load(path: str | Path) -> Executable:
+    """
+    The executable that `Executable.save` wrote: nothing is compiled.
+
+    How parameters begin and how host objects are made is not in the file: give `state` and `hosts` to calls. Raises
+    CompileError for a file that is none, is damaged, is of another version, or holds code for another processor.
+    """
+    try:
+        packed = Packed.of_bytes(Path(path).read_bytes())
+    except OSError as error:
+        raise CompileError(f"cannot read {path}: {error.strerror}") from None
+    except Damaged:
+        raise CompileError(f"{path} is no saved program, or not all of one: save it again") from None
+    if packed.header.get("made_by") != __version__:
+        made_by = packed.header.get("made_by", "another version")
+        raise CompileError(f"{path} was saved by tempo_ir {made_by}, this is {__version__}: save it again")
+    check_runs_here(packed, f"{path} was saved")
+    return Native(parse_module(packed.header["program"]), Settings.of(packed.header["settings"]), packed=packed)
 
 
 class Executable(ABC):
@@ -191,6 +222,11 @@ class Executable(ABC):
         """Write the program as a package of Triton kernels and their driver. Raises CallError where there is none."""
         raise CallError(f"target '{self.target}' has no Triton kernels: use cpu or triton-interpret")
 
+    def save(self, path: str | Path) -> None:
+        """Write the machine code and all that calls need to a file, which `tempo_ir.load` reads; the first values of
+        parameters and host objects are not in it. Raises CallError where there is no machine code, and OSError."""
+        raise CallError(f"target '{self.target}' has no machine code to save: compile for cpu")
+
     @property
     def stats(self) -> Statistics:
         """What compiling took and made, and what the last call used."""
@@ -216,40 +252,64 @@ class Interpreted(Executable):
         )
 
 
+@dataclass(frozen=True)
+class Settings:
+    """What a compile is asked for besides a program and a target."""
+
+    without: frozenset[str] = frozenset()
+    remat: Mapping[str, int] | None = None
+    check: bool = True
+    budget: Budget | None = None
+
+    @property
+    def parts(self) -> list[Any]:
+        """All of it in an order that depends on nothing else, as lists, texts and numbers."""
+        remat = None if self.remat is None else sorted(map(list, self.remat.items()))
+        budget = None if self.budget is None else [self.budget.bytes, sorted(map(list, self.budget.sizes.items()))]
+        return [sorted(self.without), remat, self.check, budget]
+
+    @staticmethod
+    def of(parts: list[Any]) -> Settings:
+        """The settings of such parts."""
+        without, remat, check, budget = parts
+        within = None if budget is None else Budget(budget[0], dict(budget[1]))
+        return Settings(frozenset(without), None if remat is None else dict(remat), check, within)
+
+
 class Compiled(Executable, ABC):
     """A program as kernels and a host program."""
 
-    def __init__(
-        self,
-        program: Any,
-        without: Collection[str] = (),
-        *,
-        remat: Mapping[str, int] | None = None,
-        check: bool = True,
-        budget: Budget | None = None,
-    ):
+    def __init__(self, program: Any, settings: Settings):
         super().__init__(program)
-
-        def lowered(kernel_made: KernelMade | None) -> Levels:
-            if budget is not None:
-                space = self.signature.space
-                return lower_within(self.module, self.target, without, budget, space, remat=remat, check=check)
-            return lower(self.module, self.target, without, remat=remat, check=check, kernel_made=kernel_made)
-
-        with collection_paused():
-            self.levels, self.program = self._compiled(lowered)
-        self.buffers = program_buffers(self.program)
+        self._settings = settings
         self._place = lru_cache(maxsize=64)(self._placed)
         self._lock = threading.Lock()
-        seconds = dict(self.levels.seconds)
-        sites = sum(isinstance(op, loop.AccessOperation) for op in self.program.body.walk())
-        sites -= sum(isinstance(op, loop.TransferOp) for op in self.program.body.walk())
-        made = len(kernels(self.lowered)), launches(self.program), sites
-        self._stats = Statistics(self.target, 1, seconds, *made, *per_step(self.formed))
+        self.program, self.buffers, self._stats = self._made()
 
     @abstractmethod
-    def _compiled(self, lowered: Lowered) -> tuple[Levels, loop.ProgramOp]:
-        """Lower the program and make its code."""
+    def _made(self) -> tuple[loop.ProgramOp, tuple[Buffer, ...], Statistics]:
+        """Make the code; the loop program, its buffers, and what was made."""
+
+    @cached_property
+    def levels(self) -> Levels:
+        """The module at each level, worked out when it is asked for where the code was at hand."""
+        return self._lowered()
+
+    def _lowered(self, kernel_made: KernelMade | None = None) -> Levels:
+        """Run the passes, with somebody to take kernels as they are made, or without."""
+        chosen, space = self._settings, self.signature.space
+        without, remat, check = chosen.without, chosen.remat, chosen.check
+        with collection_paused():
+            if chosen.budget is None:
+                return lower(self.module, self.target, without, remat=remat, check=check, kernel_made=kernel_made)
+            return lower_within(self.module, self.target, without, chosen.budget, space, remat=remat, check=check)
+
+    def _counted(self, program: loop.ProgramOp) -> Statistics:
+        """What was made of a program that has just been compiled."""
+        sites = sum(isinstance(op, loop.AccessOperation) for op in program.body.walk())
+        sites -= sum(isinstance(op, loop.TransferOp) for op in program.body.walk())
+        made = len(kernels(self.lowered)), launches(program), sites
+        return Statistics(self.target, 1, dict(self.levels.seconds), *made, *per_step(self.formed))
 
     def _coded(self, levels: Levels, make: Callable[[ModuleOp], Code]) -> Code:
         """What makes code of a lowered program makes of it."""
@@ -328,12 +388,45 @@ class Native(Compiled):
 
     target = "cpu"
 
-    def _compiled(self, lowered: Lowered) -> tuple[Levels, loop.ProgramOp]:
+    def __init__(self, program: Any, settings: Settings, cache: Cache | None = None, packed: Packed | None = None):
+        self._cache = cache
+        self._packed = packed
         self._arenas, self._host_arenas = Arenas(), Arenas()
+        super().__init__(program, settings)
+
+    def _made(self) -> tuple[loop.ProgramOp, tuple[Buffer, ...], Statistics]:
+        begin = time.perf_counter()
+        if self._packed is not None:
+            return self._loaded(self._packed, begin)
+        if self._cache is None or is_listening():  # who listens wants to hear what passes say
+            return self._compiled()
+        key = key_of(self.module, host_target(), self._settings.parts)
+        packed = self._cache.read(key)
+        if packed is not None:
+            return self._loaded(packed, begin)
+        made = self._compiled()
+        self._cache.write(key, self._pack(made[2]))
+        return made
+
+    def _compiled(self) -> tuple[loop.ProgramOp, tuple[Buffer, ...], Statistics]:
         with NativeCompiler() as compiler:
-            levels = lowered(compiler.kernel)
-            self.native = self._coded(levels, compiler.program)
-        return levels, self.native.program
+            self.levels = self._lowered(compiler.kernel)
+            self.native = self._coded(self.levels, compiler.program)
+        return self.native.program, self.native.buffers, self._counted(self.native.program)
+
+    def _loaded(self, packed: Packed, begin: float) -> tuple[loop.ProgramOp, tuple[Buffer, ...], Statistics]:
+        self.native = NativeProgram.unpacked(packed)
+        seconds, counts = {"load": time.perf_counter() - begin}, packed.header["counts"]
+        return self.native.program, self.native.buffers, Statistics(self.target, 0, seconds, **counts, cached=True)
+
+    def _pack(self, statistics: Statistics) -> Packed:
+        packed = self.native.packed()
+        return dataclasses.replace(packed, header={**packed.header, "counts": statistics.counts})
+
+    def save(self, path: str | Path) -> None:
+        packed = self._pack(self.stats)
+        source = {"program": text_with_places(self.module), "settings": self._settings.parts, "made_by": __version__}
+        write_whole(Path(path), dataclasses.replace(packed, header={**packed.header, **source}).to_bytes())
 
     def _execute(self, placement: Placement, request: Request) -> Outputs:
         with self._arenas.borrow(placement.size) as device, self._host_arenas.borrow(placement.host_size) as host:
@@ -342,7 +435,7 @@ class Native(Compiled):
         return call.results(self.buffers)
 
     def ir(self, level: str) -> str:
-        return self.native.text if level == "llvm" else super().ir(level)
+        return lower_module(self.lowered, self.native.target).text if level == "llvm" else super().ir(level)
 
 
 class TritonInterpreted(Compiled):
@@ -350,12 +443,13 @@ class TritonInterpreted(Compiled):
 
     target = "triton-interpret"
 
-    def _compiled(self, lowered: Lowered) -> tuple[Levels, loop.ProgramOp]:
+    def _made(self) -> tuple[loop.ProgramOp, tuple[Buffer, ...], Statistics]:
         from tempo_ir.lowering.triton.interpreter import InterpretedProgram
 
-        levels = lowered(None)
-        self.interpreted = self._coded(levels, InterpretedProgram)
-        return levels, self.interpreted.program
+        self.levels = self._lowered()
+        self.interpreted = self._coded(self.levels, InterpretedProgram)
+        program = self.interpreted.program
+        return program, program_buffers(program), self._counted(program)
 
     def _execute(self, placement: Placement, request: Request) -> Outputs:
         return self.interpreted.run(request.arrays, request.bounds, request.seed, request.hosts, request.start)

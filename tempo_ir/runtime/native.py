@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,12 +13,15 @@ from xdsl.dialects.builtin import ModuleOp
 from tempo_ir.dialects import loop
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm.engine import Assembler, Library, host_target, load_objects
-from tempo_ir.lowering.llvm.host import HOST
-from tempo_ir.lowering.llvm.module import LoweredModule, ModuleLowering
+from tempo_ir.lowering.llvm.host import HOST, Site
+from tempo_ir.lowering.llvm.module import ModuleLowering
 from tempo_ir.lowering.llvm.parallel import scratch_pitch
+from tempo_ir.lowering.llvm.target import Target
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.calls import Call
-from tempo_ir.runtime.memory import aligned_bytes
+from tempo_ir.runtime.errors import CompileError
+from tempo_ir.runtime.memory import Buffer, aligned_bytes, program_buffers
+from tempo_ir.runtime.packed import Packed, packed_calls, unpacked_calls
 from tempo_ir.runtime.threads import borrowed_team, thread_count
 
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(ctypes.c_int64))
@@ -29,18 +32,13 @@ _HOST = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctype
 class NativeProgram:
     """A compiled loop program."""
 
-    lowered: LoweredModule
+    program: loop.ProgramOp
+    buffers: tuple[Buffer, ...]
+    sites: tuple[Site, ...]
+    scratch_bytes: int
+    objects: tuple[bytes, ...]
+    target: Target
     library: Library
-
-    @property
-    def program(self) -> loop.ProgramOp:
-        """The loop program."""
-        return self.lowered.program
-
-    @property
-    def text(self) -> str:
-        """The LLVM text."""
-        return self.lowered.text
 
     @staticmethod
     def compile(module: ModuleOp) -> NativeProgram:
@@ -48,14 +46,32 @@ class NativeProgram:
         with NativeCompiler() as compiler:
             return compiler.program(module)
 
+    def packed(self) -> Packed:
+        """The program to be written to a file."""
+        header = {
+            "target": asdict(self.target),
+            "scratch_bytes": self.scratch_bytes,
+            **packed_calls(self.program, self.buffers, self.sites),
+        }
+        return Packed(header, self.objects)
+
+    @staticmethod
+    def unpacked(packed: Packed) -> NativeProgram:
+        """The program that was written, for a machine that it runs on."""
+        target = target_of(packed)
+        library = load_objects(packed.objects, target)
+        calls, scratch = unpacked_calls(packed.header), packed.header["scratch_bytes"]
+        return NativeProgram(*calls, scratch, packed.objects, target, library)
+
     def run(self, call: Call) -> None:
         """Run the host program of a call. Raises what Python code in it raised."""
         call.make_objects()
         threads = thread_count()
-        scratch = aligned_bytes(threads * scratch_pitch(self.lowered.scratch_bytes))
-        addresses = [*(_address(call.flat[buffer]) for buffer in self.lowered.host.buffers), _address(scratch), 0]
+        scratch = aligned_bytes(threads * scratch_pitch(self.scratch_bytes))
+        addresses = [*(_address(call.flat[buffer.value]) for buffer in self.buffers), _address(scratch), 0]
         buffers = (ctypes.c_void_p * len(addresses))(*addresses)
-        scalars = (ctypes.c_int64 * max(1, len(self.lowered.host.scalars)))(*call.scalars)
+        numbers = call.scalars
+        scalars = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
         callbacks = self._callbacks(call)
         pointers = [ctypes.cast(callback, ctypes.c_void_p).value for callback in callbacks]
         table = (ctypes.c_void_p * len(pointers))(*pointers)
@@ -69,11 +85,11 @@ class NativeProgram:
             return call.ask()
 
         def site(number: int) -> Callable[[Any], int]:
-            where = self.lowered.host.sites[number]
+            where = self.sites[number]
             count = len(where.iterators)
             return lambda symbols: call.run_site(where, symbols[:count])
 
-        return [_CALLBACK(ask), *(_CALLBACK(site(number)) for number in range(len(self.lowered.host.sites)))]
+        return [_CALLBACK(ask), *(_CALLBACK(site(number)) for number in range(len(self.sites)))]
 
 
 class NativeCompiler:
@@ -98,7 +114,25 @@ class NativeCompiler:
     def program(self, module: ModuleOp) -> NativeProgram:
         """The program of a module of one loop program and its kernels."""
         lowered = self._lowering.module(module)
-        return NativeProgram(lowered, load_objects(self._assembler.objects(), self._target))
+        objects = self._assembler.objects()
+        library = load_objects(objects, self._target)
+        buffers, sites = program_buffers(lowered.program), lowered.host.sites
+        return NativeProgram(lowered.program, buffers, sites, lowered.scratch_bytes, objects, self._target, library)
+
+
+def target_of(packed: Packed) -> Target:
+    """The machine that code was made for."""
+    return Target(**packed.header["target"])
+
+
+def check_runs_here(packed: Packed, what: str) -> None:
+    """Raises CompileError for code that needs what this machine has not: `what` says which code."""
+    made_for, here = target_of(packed), host_target()
+    if missing := sorted(made_for.enabled - here.enabled):
+        shown = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")
+        raise CompileError(
+            f"{what} for a processor {made_for.cpu}; this one, {here.cpu}, has no {shown}: compile the program here"
+        )
 
 
 def _address(array: Array) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from xdsl.ir import Block, Operation
 
 from tempo_ir.dialects import loop
+
+COUNTS = ("kernels", "launches", "host_sites", "launches_per_step", "copies_per_step", "transfers_per_step")
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class Statistics:
     iteration launches, and which of that only copies rows; `transfers_per_step` counts rows that are swapped.
     `peak_bytes` is the memory of the last call beside the caller's arrays; `peak_by_space` has it for the device and,
     if rows are swapped, for the host; `bytes_by_class` that of the buffers by owner or storage class, before they
-    share memory.
+    share memory. `cached` says that the code came from disk: then no compile was made, and `load` is its one stage.
     """
 
     target: str
@@ -35,6 +38,11 @@ class Statistics:
     peak_by_space: Mapping[str, int] = field(default_factory=dict[str, int])
     bytes_by_class: Mapping[str, int] = field(default_factory=dict[str, int])
     cached: bool = False
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """What was made, by name: all that neither a compile nor a call measures."""
+        return {field: getattr(self, field) for field in COUNTS}
 
 
 def per_step(program: loop.ProgramOp) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:

@@ -17,6 +17,11 @@ class Target:
     lanes: int
     registers: int
 
+    @property
+    def enabled(self) -> frozenset[str]:
+        """The features that code may use."""
+        return frozenset(part[1:] for part in self.features.split(",") if part.startswith("+"))
+
 
 AVX512 = Target("x86-64-v4", "-prefer-256-bit", 16, 32)
 """For printed text: what it says does not depend on the machine that prints it."""

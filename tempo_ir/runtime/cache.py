@@ -1,0 +1,159 @@
+"""Compiled programs on disk: a program that was compiled before, by whatever process, is loaded and no pass runs.
+
+An entry is a file named by all that its code depends on: the text of the program with its places, what the compile was
+asked for, the machine, and the versions of this package, of xDSL and of LLVM. Files are written beside their place and
+renamed, so that no process sees a part of one; what is damaged is written anew. The entries used least recently go when
+all together take more than `TEMPO_CACHE_BYTES`.
+
+`TEMPO_CACHE_DIR` says where they lie, by default `tempo_ir` in the user's cache (XDG); empty, nothing is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from io import StringIO
+from pathlib import Path
+
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, TensorType
+from xdsl.ir import Attribute
+from xdsl.printer import Printer
+
+import tempo_ir
+from tempo_ir.dialects.sdg.attributes import DomainAttr, IndexAttr
+from tempo_ir.lowering.llvm.engine import llvm_version
+from tempo_ir.runtime.errors import CompileError
+from tempo_ir.runtime.packed import Damaged, Packed
+
+DIRECTORY, SIZE = "TEMPO_CACHE_DIR", "TEMPO_CACHE_BYTES"
+DEFAULT_BYTES = 1 << 29
+SUFFIX = ".tempo"
+PART_SUFFIX = ".part"
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The entries of a folder."""
+
+    directory: Path
+    most_bytes: int
+
+    def path(self, key: str) -> Path:
+        """The file of an entry."""
+        return self.directory / f"{key}{SUFFIX}"
+
+    def read(self, key: str) -> Packed | None:
+        """An entry, which is then the one used last; None where there is none, or it is damaged."""
+        path = self.path(key)
+        try:
+            data = path.read_bytes()
+            os.utime(path)
+        except OSError:
+            return None
+        with suppress(Damaged):
+            return Packed.of_bytes(data)
+        return None
+
+    def write(self, key: str, packed: Packed) -> None:
+        """Make an entry, or nothing where the folder cannot be written."""
+        with suppress(OSError):
+            self.directory.mkdir(parents=True, exist_ok=True)
+            write_whole(self.path(key), packed.to_bytes())
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Remove the entries used least recently until the others fit."""
+        entries: list[tuple[float, int, Path]] = []
+        for path in self.directory.glob(f"*{SUFFIX}"):
+            with suppress(OSError):  # another process has just removed it
+                status = path.stat()
+                entries.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in entries)
+        for _, size, path in sorted(entries)[:-1]:
+            if total <= self.most_bytes:
+                return
+            path.unlink(missing_ok=True)
+            total -= size
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file that others see whole or not at all. Raises OSError."""
+    handle, part = tempfile.mkstemp(PART_SUFFIX, path.name, path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(part, path)
+    except OSError:
+        Path(part).unlink(missing_ok=True)
+        raise
+
+
+def default_cache() -> Cache | None:
+    """The cache that the environment names; None where there is none. Raises CompileError for a size that is none."""
+    given = os.environ.get(DIRECTORY)
+    if given == "":
+        return None
+    text = os.environ.get(SIZE) or str(DEFAULT_BYTES)
+    if not text.isdecimal():
+        raise CompileError(f"{SIZE} is '{text}': give the bytes that compiled programs may take on disk")
+    if given is not None:
+        return Cache(Path(given), int(text))
+    try:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # a user without a home
+        return None
+    return Cache(Path(home) / "tempo_ir", int(text))
+
+
+def key_of(module: ModuleOp, *others: object) -> str:
+    """The name of an entry: a digest of a program and of whatever else its code depends on, as text."""
+    digest = hashlib.sha256()
+    for part in (*versions(), *map(repr, others), program_text(module)):
+        digest.update(part.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+@cache
+def versions() -> tuple[str, ...]:
+    """What makes code: this package, as its files are, xDSL and LLVM."""
+    root = Path(tempo_ir.__file__).parent
+    files = sorted((str(path.relative_to(root)), path.stat()) for path in root.rglob("*.py"))
+    sources = hashlib.sha256(repr([(name, status.st_size, status.st_mtime_ns) for name, status in files]).encode())
+    return tempo_ir.__version__, sources.hexdigest(), version("xdsl"), llvm_version()
+
+
+def program_text(module: ModuleOp) -> str:
+    """The generic text of a module with its places."""
+    stream = StringIO()
+    _RememberingPrinter(stream, print_generic_format=True, print_debuginfo=True).print_op(module)
+    return stream.getvalue()
+
+
+REMEMBERED: tuple[type[Attribute], ...] = (DomainAttr, IndexAttr, TensorType, FileLineColLoc)
+"""Attributes that a program repeats, and whose texts differ where they do; `0.0` and `-0.0` are equal numbers."""
+
+
+class _RememberingPrinter(Printer):
+    """Prints equal attributes once."""
+
+    def __init__(self, stream: StringIO, *, print_generic_format: bool, print_debuginfo: bool):
+        super().__init__(stream, print_generic_format=print_generic_format, print_debuginfo=print_debuginfo)
+        self._texts: dict[Attribute, str] = {}
+
+    def print_attribute(self, attribute: Attribute) -> None:
+        if not isinstance(attribute, REMEMBERED):
+            super().print_attribute(attribute)
+            return
+        text = self._texts.get(attribute)
+        if text is None:
+            whole, self.stream = self.stream, StringIO()
+            super().print_attribute(attribute)
+            text = self._texts[attribute] = self.stream.getvalue()
+            self.stream = whole
+        self.print_string(text)
