@@ -2,8 +2,8 @@
 
 A buffer is row-major: its stored dims, outer ones first, then the axes of the row; a dim may lie inside of some of
 these. A dim stored `full` or `growing` has a row per point of its extent, a `ring` one per slot; where there are fewer
-points than slots these are the first, so that of what is outermost in memory no more are reserved. Rows whose extents
-vary with the point are packed densely, each in the room of the largest. Where data ends a dim there is room for as many
+points than slots these are the first, and no more are reserved of the first dim. Rows whose extents vary with the point
+are packed densely, each in the room of the largest. Where data ends a dim there is room for as many
 steps as the caller allows (`call.most.T`), however many will run.
 """
 
@@ -54,8 +54,7 @@ class Layout:
         Raises Inexact where an extent of the row has no greatest value.
         """
         rows = tuple(
-            substitute(_rows(dim, space, number == 0 and dim.inside == 0), dict(most))
-            for number, dim in enumerate(buffer_type.dims)
+            substitute(_rows(dim, space, number == 0), dict(most)) for number, dim in enumerate(buffer_type.dims)
         )
         stored = _stored_space(buffer_type, space)
         pitch: Expr = Const(1)
@@ -119,9 +118,9 @@ def most_of(program: ProgramOp) -> Most:
     return () if ending is None or ending.gives is None else ((ending.gives, Sym(call_most(ending.gives))),)
 
 
-def _rows(dim: BufferDim, space: Space, outermost: bool) -> Expr:
-    """How many rows a dim has; where it is not outermost, a number for a ring, which addresses are made of."""
-    if dim.storage == "ring" and not outermost:
+def _rows(dim: BufferDim, space: Space, first: bool) -> Expr:
+    """How many rows a dim has; all slots of a ring inside of other dims, whose strides stay numbers."""
+    if dim.storage == "ring" and not first:
         return Const(dim.slots)
     extent = space.bound(dim.name) if dim.extent is None else dim.extent
     return minimum(dim.slots, extent) if dim.storage == "ring" else extent
