@@ -3,8 +3,9 @@
     %s = mul %x, %x        %m = mean %s        %r = rsqrt %m        %n = mul %x, %r        %q = contract %n, %w
 
 The leaf %n and those that only it is made of are computed in the kernel of each product that reads %n: a kernel and a
-buffer less, for a small part of the multiplications. It does not apply to what is computed from the result of another
-product alone, which is better computed where that is (`tanh(x @ w)`), nor to exponentials and the like.
+buffer less, for a small part of the multiplications. It does not apply where nothing is summed, since what is computed
+element by element may overwrite what it reads, as a product may not; to what is computed from the result of another
+product alone, which is better computed where that is (`tanh(x @ w)`); nor to exponentials and the like.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def prologues(graph: BlockGraph) -> set[BodyOperation]:
     found: set[BodyOperation] = set()
     for leaf, reading in readers.items():
         if reading and all(_multiplies(reader, leaf.outs[0]) for reader in reading):
-            found |= _cone(leaf, makers, readers)
+            cone = _cone(leaf, makers, readers)
+            if any(cost_of(inner) is Cost.PASS for inner in cone):
+                found |= cone
     return found
 
 
