@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from semantics_support import Everywhere, normal
+from semantics_support import Everywhere, agree, normal
 
 import tempo_ir as tp
 from tempo_ir.reference.errors import ExecutionError
@@ -259,3 +259,34 @@ def test_24_gradients_go_back_through_calls_that_were_one() -> None:
         x = normal(T, B, 2, dtype=np.float64)
         number = np.arange(T * B).reshape(T, B, 1)
         run.gives({"dx": 2 * np.sin(x) * np.cos(x) * number**2}, x=x)
+
+
+class Sensor:
+    """Gives a number for each step, and counts."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def sense(self, t: np.ndarray) -> np.ndarray:
+        self.count += 1
+        return np.sin(np.arange(3) + t * self.count)
+
+    def sense_all(self, t: np.ndarray) -> np.ndarray:
+        return np.stack([self.sense(each) for each in t])
+
+
+def test_24_calls_stay_one_by_one_in_blocks_of_their_dim() -> None:
+    @tp.program
+    def program() -> None:
+        t, T = tp.dim("t")
+        w = tp.input("w", tp.f64[3, 3])
+        x = tp.host(Sensor, "host").sense(t, returns=tp.f64[3], vectorized="sense_all")
+        h = tp.tensor("h", tp.f64[3], over=t)
+        h[0] = x[0]
+        h[t] = tp.tanh(h[t - 1] @ w + x)
+        tp.output("dw", tp.grad(tp.sum(h[0:T] ** 2), w))
+
+    w = normal(3, 3, dtype=np.float64)
+    plain, blocks = tp.compile(program(), "reference"), tp.compile(program(), remat={"block": 3})
+    for T in (1, 2, 3, 7):
+        agree(blocks(w=w, T=T), plain(w=w, T=T), f"T = {T}")

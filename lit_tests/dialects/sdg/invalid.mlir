@@ -381,11 +381,11 @@ sdg.program @below_zero_at_few dims(t: T) {
 
 // -----
 
-sdg.program @vectorised_along_a_dim_that_it_lacks dims(t: T, b: B) {
+sdg.program @vectorised_along_what_is_no_dim dims(t: T) {
   %env = sdg.host_state @env : !sdg.token
   %x = sdg.input "x" in (t) : tensor<f32>
   %e = sdg.merge {t = 0 : %env, t > 0 : %n[t - 1]} in (t) : (!sdg.token, !sdg.token) -> !sdg.token
-  // expected-error@+1 {{@all vectorises along (b), expected some of the dims of the calls, (t), each once}}
+  // expected-error@+1 {{@all vectorises along (b), expected dims of the program, (t), each once, in order}}
   %n = sdg.host @env::@step(%x[t]) after %e[t] vectorized @all along (b) in (t) : (tensor<f32>, !sdg.token) -> (!sdg.token)
 }
 
@@ -433,4 +433,11 @@ sdg.program @nothing_to_count dims(b: B) {
   %e = sdg.merge {b = 0 : %env, b > 0 : %n[b - 1]} in (b) : (!sdg.token, !sdg.token) -> !sdg.token
   // expected-error@+1 {{@all is given no argument, whose leading axes would say of how many points}}
   %n = sdg.host @env::@step() after %e[b] vectorized @all along (b) in (b) : (!sdg.token) -> (!sdg.token)
+}
+
+// -----
+
+// expected-error@+1 {{outermost names b, the program declares t}}
+sdg.program @outermost dims(t: T) attributes {outermost = ["b"]} {
+  %x = sdg.parameter "x" : tensor<f32>
 }

@@ -82,6 +82,9 @@ class ProgramOp(IRDLOperation):
       sdg.output "y" %y : tensor<4xf32>
     }
     ```
+
+    `attributes {outermost = ["b"]}` asks for an order in which the loops over b stand round all others, where there is
+    one: a request as those about memory are, which changes no value.
     """
 
     name = "sdg.program"
@@ -89,6 +92,7 @@ class ProgramOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     space_attr = prop_def(SpaceAttr, prop_name="space")
     preconditions = opt_prop_def(ArrayAttr[PreconditionAttr])
+    outermost_attr = opt_prop_def(ArrayAttr[StringAttr], prop_name="outermost")
     body = region_def("single_block")
 
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface())
@@ -110,6 +114,15 @@ class ProgramOp(IRDLOperation):
     def space(self, space: Space) -> None:
         self.space_attr = SpaceAttr(space)
 
+    @property
+    def outermost(self) -> tuple[str, ...]:
+        """The dims whose loops are asked to stand round those over others."""
+        return () if self.outermost_attr is None else tuple(name.data for name in self.outermost_attr.data)
+
+    @outermost.setter
+    def outermost(self, dims: Sequence[str]) -> None:
+        self.outermost_attr = ArrayAttr([StringAttr(dim) for dim in dims]) if dims else None
+
     def emit_error(self, message: str, underlying_error: Exception) -> NoReturn:
         """Raise the error with `op` set to the op it is about."""
         raise_at(self, underlying_error)
@@ -117,6 +130,8 @@ class ProgramOp(IRDLOperation):
     def verify_(self) -> None:
         from tempo_ir.dialects.sdg.verification import verify_program
 
+        if unknown := [dim for dim in self.outermost if dim not in self.space.names]:
+            raise VerifyException(f"outermost names {unknown[0]}, the program declares {', '.join(self.space.names)}")
         verify_program(self)
 
 
@@ -403,14 +418,16 @@ class HostOp(AccessOp):
 
 
 def check_vectorized(form: Vectorized, domain: Domain, space: Space) -> None:
-    """The dims of a vectorised form are those of the calls, each once; raises VerifyException otherwise."""
-    dims, over = (*domain.dims, *form.over.dims), form.over.dims
+    """The dims of a vectorised form are dims of the program, each once, those of one call are among them and ranges
+    beside the domain; raises VerifyException otherwise. It may take dims that the calls do not vary over."""
+    over = form.over.dims
     if both := [dim for dim in over if dim in domain.dims]:
         raise VerifyException(f"the call varies over {both[0]}, and is over its points too")
-    if len(set(form.along)) != len(form.along) or set(form.along) - set(dims) or set(over) - set(form.along):
-        along, varies = ", ".join(form.along), ", ".join(space.order(set(dims)))
+    if list(form.along) != list(space.order(set(form.along))) or set(over) - set(form.along):
+        named, names = ", ".join(form.along), ", ".join(space.names)
         raise VerifyException(
-            f"@{form.method} vectorises along ({along}), expected some of the dims of the calls, ({varies}), each once"
+            f"@{form.method} vectorises along ({named}), expected dims of the program, ({names}), each once, in order, "
+            "and those of one call among them"
         )
     problem = domain_problem(Domain(over), space)
     ranges = [part for _, *parts in form.over.ranges for part in parts]
