@@ -150,16 +150,18 @@ def _only_in(letter: str, number: int, inputs: Sequence[str]) -> bool:
 
 
 def _contraction(value: SSAValue, shape: Shape) -> sdg.ContractOp | None:
-    """The contraction that gives a value its shape, through elementwise ops."""
-    op = value.owner
-    if isinstance(op, sdg.ContractOp):
-        return op
-    if isinstance(op, _PASS_THROUGH):
-        for operand in op.operands:
-            if len(operand.type.get_shape()) == len(shape):  # pyright: ignore
-                found = _contraction(operand, shape)
-                if found is not None:
-                    return found
+    """The contraction that gives a value its shape, through elementwise ops: the first in the order of operands."""
+    waiting, seen = [value], {value}
+    while waiting:
+        op = waiting.pop().owner
+        if isinstance(op, sdg.ContractOp):
+            return op
+        if not isinstance(op, _PASS_THROUGH):
+            continue
+        for operand in reversed(op.operands):
+            if len(operand.type.get_shape()) == len(shape) and operand not in seen:  # pyright: ignore
+                waiting.append(operand)
+                seen.add(operand)
     return None
 
 
