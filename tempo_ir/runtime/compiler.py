@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -21,7 +21,14 @@ from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.lowering.kernels.loop_lower_kernels import lower_kernels
 from tempo_ir.lowering.proofs import IllegalError, timed_proofs
 from tempo_ir.passes import get_all_passes as passes
-from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, NO_OPTIONS, REQUIRED, default_pipeline, recomputing_pipeline
+from tempo_ir.passes.pipeline import (
+    DEFAULT_PIPELINE,
+    NO_OPTIONS,
+    REQUIRED,
+    default_pipeline,
+    recomputing_pipeline,
+    with_options,
+)
 from tempo_ir.passes.settled import Settled
 from tempo_ir.runtime.errors import CompileError
 
@@ -103,11 +110,11 @@ def lower(
 ) -> Levels:
     """Run the default pipeline, but for the passes named, and with sdg-remat where `remat` has options for it; `check`
     lets those that lower prove their results. `options` are those of passes on the graph by name; a pass that is not in
-    the pipeline and has some runs after it. Kernels are handed to `kernel_made` one by one; its seconds are those of
-    "code".
+    the pipeline and has some runs too (`with_options`). Kernels are handed to `kernel_made` one by one; its seconds are
+    those of "code".
 
-    Raises CompileError where one cannot be left out, or remat has no such option, ProgramError where a pass refuses the
-    program.
+    Raises CompileError where one cannot be left out, or a pass or an option is not there, ProgramError where a pass
+    refuses the program.
     """
     if kept := sorted(set(without) - OPTIONAL):
         raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
@@ -130,7 +137,7 @@ def lower(
 
 def pipeline_of(
     graph: sdg.ProgramOp, without: Collection[str], remat: Mapping[str, int] | None, options: Mapping[str, Options]
-) -> Iterator[tuple[str, Mapping[str, object] | None]]:
+) -> Sequence[tuple[str, Mapping[str, object]]]:
     """The passes on a graph that `lower` runs, with the options of each."""
     pipeline = [(name, NO_OPTIONS) for name in default_pipeline(without)]
     if remat is not None:
@@ -138,16 +145,25 @@ def pipeline_of(
             listed = ", ".join(sorted(REMAT_OPTIONS))
             raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
         pipeline = list(recomputing_pipeline(graph.space.names, remat, without))
-    pipeline = [(name, {**given, **options.get(name, {})}) for name, given in pipeline]
-    known = {*without, *(name for name, _ in pipeline)}
-    yield from pipeline
-    yield from ((name, given) for name, given in options.items() if name not in known)
+    return with_options(pipeline, checked_options(options), without)
 
 
 def program_of(module: ModuleOp, kind: type[Kind]) -> Kind:
     """The one program of a kind in a module."""
     (program,) = [op for op in module.ops if isinstance(op, kind)]
     return program
+
+
+def checked_options(options: Mapping[str, Options]) -> Mapping[str, Options]:
+    """Options of passes on the graph, by name. Raises CompileError for those that are not there."""
+    known = passes()
+    for name, given in options.items():
+        if name not in known:
+            raise CompileError(f"options: there is no pass '{name}' on the graph")
+        there = [field.name for field in fields(known[name]())]
+        if unknown := sorted(set(given) - set(there)):
+            raise CompileError(f"{name} has no option '{unknown[0]}'; its options: {', '.join(there) or 'none'}")
+    return options
 
 
 def for_triton(levels: Levels) -> ModuleOp:

@@ -32,6 +32,7 @@ from tempo_ir.runtime.compiler import (
     TARGETS,
     KernelMade,
     Levels,
+    Options,
     collection_paused,
     for_triton,
     kernels,
@@ -72,6 +73,7 @@ def compile(
     *,
     without: Collection[str] = (),
     remat: Mapping[str, int] | None = None,
+    options: Mapping[str, Options] | None = None,
     check: bool = True,
     memory_budget: int | None = None,
     sizes: Mapping[str, int] | None = None,
@@ -82,7 +84,10 @@ def compile(
     `target` is "cpu", "reference" (nothing is compiled, the numpy interpreter runs) or "triton-interpret". One compile
     serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay.
     `remat={"budget": 2**20, "steps": 10_000}` computes activations anew for a backward pass, so that 1 MiB of them is
-    kept where T is 10000 (see sdg-remat). With `check=False` order, kernels and storage are not proved: a fault of the
+    kept where T is 10000 (see sdg-remat). `options` are those of passes on the graph, by name: with
+    `options={"sdg-accumulate": {"dims": ("b",)}}` sums over b are kept as they run, so that what they are made of is
+    kept for one b; `{"sdg-tile": {"static": True, "tile": 64}}` runs what is not among the default passes too. With
+    `check=False` order, kernels and storage are not proved: a fault of the
     compiler may then give wrong numbers.
 
     With `memory_budget` a call with bounds of these `sizes`, `sizes={"T": 512}`, takes no more bytes on the device
@@ -106,7 +111,7 @@ def compile(
             raise CompileError("target 'reference' has no memory of its own to keep to a memory_budget: use cpu")
         return Interpreted(program)
     budget = None if memory_budget is None else Budget(memory_budget, sizes or {})
-    settings = Settings(frozenset(without), remat, check, budget)
+    settings = Settings(frozenset(without), remat, check, budget, options)
     if target == "triton-interpret":
         return TritonInterpreted(program, settings)
     return Native(program, settings, default_cache() if cache else None)
@@ -260,20 +265,33 @@ class Settings:
     remat: Mapping[str, int] | None = None
     check: bool = True
     budget: Budget | None = None
+    options: Mapping[str, Options] | None = None
 
     @property
     def parts(self) -> list[Any]:
         """All of it in an order that depends on nothing else, as lists, texts and numbers."""
         remat = None if self.remat is None else sorted(map(list, self.remat.items()))
         budget = None if self.budget is None else [self.budget.bytes, sorted(map(list, self.budget.sizes.items()))]
-        return [sorted(self.without), remat, self.check, budget]
+        options = (
+            None if self.options is None else sorted([name, _listed(given)] for name, given in self.options.items())
+        )
+        return [sorted(self.without), remat, self.check, budget, options]
 
     @staticmethod
     def of(parts: list[Any]) -> Settings:
         """The settings of such parts."""
-        without, remat, check, budget = parts
-        within = None if budget is None else Budget(budget[0], dict(budget[1]))
-        return Settings(frozenset(without), None if remat is None else dict(remat), check, within)
+        without, remat, check, within, options = parts
+        budget = None if within is None else Budget(within[0], dict(within[1]))
+        chosen = {name: _as_options(given) for name, given in options}
+        return Settings(frozenset(without), None if remat is None else dict(remat), check, budget, chosen)
+
+
+def _listed(options: Options) -> list[list[Any]]:
+    return sorted([name, list(value) if isinstance(value, tuple) else value] for name, value in options.items())
+
+
+def _as_options(parts: list[tuple[str, str | bool | int | list[str]]]) -> Options:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in parts}
 
 
 class Compiled(Executable, ABC):
@@ -297,12 +315,14 @@ class Compiled(Executable, ABC):
 
     def _lowered(self, kernel_made: KernelMade | None = None) -> Levels:
         """Run the passes, with somebody to take kernels as they are made, or without."""
-        chosen, space = self._settings, self.signature.space
-        without, remat, check = chosen.without, chosen.remat, chosen.check
+        asked, within = self._settings, self._settings.budget
+        chosen = (self.module, self.target, asked.without)
+        remat, check, options = asked.remat, asked.check, asked.options
         with collection_paused():
-            if chosen.budget is None:
-                return lower(self.module, self.target, without, remat=remat, check=check, kernel_made=kernel_made)
-            return lower_within(self.module, self.target, without, chosen.budget, space, remat=remat, check=check)
+            if within is None:
+                return lower(*chosen, remat=remat, check=check, options=options, kernel_made=kernel_made)
+            space = self.signature.space
+            return lower_within(*chosen, within, space, remat=remat, check=check, options=options)
 
     def _counted(self, program: loop.ProgramOp) -> Statistics:
         """What was made of a program that has just been compiled."""

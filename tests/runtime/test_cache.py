@@ -163,6 +163,8 @@ OPTIONS: list[dict[str, object]] = [
     {"memory_budget": 1 << 20},
     {"memory_budget": 1 << 20, "sizes": {"T": 3}},
     {"remat": {"budget": 1 << 20}},
+    {"options": {"sdg-vectorize": {"dims": ("t",)}}},
+    {"options": {"sdg-vectorize": {"dims": ("t",)}, "sdg-accumulate": {"memory": 0}}},
 ]
 
 
@@ -282,7 +284,7 @@ def test_a_saved_program_is_loaded_without_a_compile(tmp_path, no_pass):
 
 
 def test_a_loaded_program_is_saved_again_and_lowered_again(tmp_path):
-    compiled = tp.compile(running(), without=["sdg-unlift"])
+    compiled = tp.compile(running(), without=["sdg-unlift"], options={"sdg-vectorize": {"dims": ("t",)}})
     compiled.save(tmp_path / "first")
     loaded = tp.load(tmp_path / "first")
     loaded.save(str(tmp_path / "second"))
