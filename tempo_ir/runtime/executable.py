@@ -272,9 +272,7 @@ class Settings:
         """All of it in an order that depends on nothing else, as lists, texts and numbers."""
         remat = None if self.remat is None else sorted(map(list, self.remat.items()))
         budget = None if self.budget is None else [self.budget.bytes, sorted(map(list, self.budget.sizes.items()))]
-        options = (
-            None if self.options is None else sorted([name, _listed(given)] for name, given in self.options.items())
-        )
+        options = sorted([name, _listed(given)] for name, given in (self.options or {}).items())
         return [sorted(self.without), remat, self.check, budget, options]
 
     @staticmethod
