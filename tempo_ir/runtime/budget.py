@@ -69,9 +69,10 @@ def lower_within(
             return levels
         if allowed == 0:
             at = ", ".join(f"{name} = {size}" for name, size in budget.sizes.items()) or "any size"
+            kept = "".join(f"\n  {reason}" for reason in levels.kept_rows)
             raise CompileError(
                 f"the program takes {budget.bytes + missing} bytes at {at}, with all rows on the host that can be "
-                f"there: the memory_budget is {budget.bytes}, give it {budget.bytes + missing} or more"
+                f"there: the memory_budget is {budget.bytes}, give it {budget.bytes + missing} or more{kept}"
             )
         allowed = max(0, allowed - missing)
 

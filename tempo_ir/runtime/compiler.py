@@ -13,12 +13,14 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects import loop, sdg
+from tempo_ir.dialects.sdg.locations import location_text
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.lowering.proofs import IllegalError, timed_proofs
 from tempo_ir.passes import get_all_passes as passes
 from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, NO_OPTIONS, REQUIRED, default_pipeline, recomputing_pipeline
+from tempo_ir.passes.remarks import Collector, noting
 from tempo_ir.runtime.errors import CompileError
 
 if TYPE_CHECKING:
@@ -28,6 +30,10 @@ LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-l
 """From the graph to kernels and launches, in order."""
 OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage"}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
+MEMORY_PASSES = ("sdg-remat", "sdg-insert-swap", "loop-plan-storage")
+"""Those that decide where rows are while they wait."""
+ABOUT_ROWS = ("not computed anew", "over the budget", "not swapped", "its rows stay on the device")
+"""How remarks begin that say why rows are kept."""
 REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
 """What a compile may say of what is computed anew: the options of sdg-remat."""
 TARGETS = ("cpu", "reference", "triton-interpret")
@@ -37,13 +43,29 @@ Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
 
 @dataclass
 class Levels:
-    """The module at each level, and the seconds that each step took."""
+    """The module at each level, the seconds that each step took, and what passes said."""
 
     sdg: ModuleOp
     optimised: ModuleOp | None = None
     loop: ModuleOp | None = None
     lowered: ModuleOp | None = None
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+    notes: dict[str, Collector] = field(default_factory=dict[str, Collector])
+
+    @property
+    def memory(self) -> dict[str, dict[str, int]]:
+        """How often each pass about memory did what."""
+        told = {name: self.notes[name].statistics.get(name, {}) for name in MEMORY_PASSES if name in self.notes}
+        return {name: dict(counters) for name, counters in told.items() if counters}
+
+    @property
+    def kept_rows(self) -> list[str]:
+        """Why rows lie where they do though it was asked that they be computed anew or wait with the host, with the
+        lines of the program."""
+        found = [remark for name in MEMORY_PASSES if name in self.notes for remark in self.notes[name].remarks]
+        texts = [(location_text(remark.location), remark.message) for remark in found]
+        about = [": ".join(filter(None, each)) for each in texts if each[1].startswith(ABOUT_ROWS)]
+        return list(dict.fromkeys(about))
 
 
 @contextmanager
@@ -110,10 +132,10 @@ def lower(
     pipeline = [(name, {**given, **options.get(name, {})}) for name, given in pipeline]
     known = {*without, *(name for name, _ in pipeline)}
     for name, given in (*pipeline, *((name, given) for name, given in options.items() if name not in known)):
-        run_passes(context, work, (name,), levels.seconds, given)
+        run_passes(context, work, (name,), levels.seconds, given, levels.notes)
     (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
-    run_passes(context, work, lowering, levels.seconds, {"check": check})
+    run_passes(context, work, lowering, levels.seconds, {"check": check}, levels.notes)
     levels.optimised = ModuleOp([graph])
     levels.loop = work.clone()
     run_passes(context, work, LOOP_PASSES[-1:], levels.seconds, {"target": target})
@@ -135,18 +157,22 @@ def run_passes(
     names: Sequence[str],
     seconds: dict[str, float],
     options: Mapping[str, object] | None = None,
+    notes: dict[str, Collector] | None = None,
 ) -> None:
-    """Run passes in order, in place, noting the seconds of each and of its proof. Raises ProgramError, with the user's
-    line, for what a pass refuses, and what a proof raises, since that is no fault of the program."""
+    """Run passes in order, in place, noting the seconds of each and of its proof, and what it said. Raises
+    ProgramError, with the user's line, for what a pass refuses, and what a proof raises, since that is no fault of the
+    program."""
     known = {**passes(), **lowerings()}
     for name in names:
-        with timed_proofs(seconds, name):
+        with timed_proofs(seconds, name), noting() as heard:
             try:
                 known[name]()(**(options or {})).apply(context, module)
             except IllegalError:
                 raise
             except (PassFailedException, sdg.OpError) as error:
                 raise refusal(error, module) from error
+        if notes is not None:
+            notes[name] = heard
 
 
 def refusal(error: Exception, module: ModuleOp) -> ProgramError:

@@ -244,6 +244,9 @@ class Compiled(Executable, ABC):
         sites -= sum(isinstance(op, loop.TransferOp) for op in self.program.body.walk())
         made = len(kernels(self.lowered)), launches(self.program), sites
         self._stats = Statistics(self.target, 1, seconds, *made, *per_step(self.formed))
+        asked = remat is not None or budget is not None
+        kept = tuple(self.levels.kept_rows) if asked else ()
+        self._stats = dataclasses.replace(self._stats, memory_passes=self.levels.memory, kept_rows=kept)
 
     @abstractmethod
     def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from tempo_ir.dialects.loop import BodyOperation, BufferOperation, OutputOp
+from tempo_ir.dialects.loop import SWAP, BodyOperation, BufferOperation, OutputOp
 from tempo_ir.dialects.types import Tensor, shape_of, tensor
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import (
@@ -174,6 +174,8 @@ def merged(copy: Copy, source: Group, target: Group) -> Group | None:
     into, moved, start, goal = source, target, points_written, points_read
     if len(source.dims) < len(target.dims):
         into, moved, start, goal = target, source, points_read, points_written
+    if len(moved.dims) < len(into.dims) and any(SWAP in member.op.attributes for member in moved.members.values()):
+        return None  # rows that wait with the host are written once each, not at every point of another dim
     moves = alignment.moves(moved.dims, start, into.dims, goal)
     return None if moves is None else _joined(into, moved, moves, copy)
 
