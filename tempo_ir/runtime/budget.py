@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop
 from tempo_ir.index.domain import Space
+from tempo_ir.lowering.kernels.layout import most_of
 from tempo_ir.runtime.compiler import Levels, Options, lower
 from tempo_ir.runtime.errors import CompileError
 from tempo_ir.runtime.memory import place, program_buffers, with_most
@@ -89,4 +90,4 @@ def peak(levels: Levels, budget: Budget) -> int:
     """The bytes that a call takes on the device at the sizes of a budget."""
     assert levels.lowered is not None
     (program,) = (op for op in levels.lowered.ops if isinstance(op, loop.ProgramOp))
-    return place(program_buffers(program), with_most(program, budget.sizes)).size
+    return place(program_buffers(program), with_most(most_of(program), budget.sizes)).size
