@@ -220,6 +220,39 @@ def test_rows_of_one_block_and_one_of_each():
     assert executable.stats.peak_bytes < row * (1000 / 10 + 8 * 10) + 4096
 
 
+@tp.program
+def with_all_rows():
+    """The caller gets states of the forward side, and gradients of the backward one, at all steps."""
+    t, T = tp.dim("t")
+    x = tp.input("x", tp.f64[2, 3], over=t)
+    u = tp.parameter("u", tp.f64[3, 64])
+    inputs = tp.stop_gradient(x) * 1.0
+    h = tp.tensor("h", tp.f64[2, 64], over=t)
+    h[0], h[t] = 0.0, tp.tanh(h[t - 1] * 0.5 + inputs @ u)
+    loss = (h * h).sum()
+    tp.output("h", h)
+    tp.output("gradients", tp.grad(loss, inputs))
+    tp.output("total", loss[0:T].sum())
+
+
+def test_rows_that_the_caller_gets_lie_in_its_arrays_alone():
+    """Values in blocks that are outputs over all steps are computed into the arrays of the outputs, not copied there:
+    what the program keeps beside them does not grow by a row a step."""
+    source = with_all_rows()
+    executable, whole = tp.compile(source, remat={"block": 8}), tp.compile(source)
+    text = str(executable.formed)
+    assert "outs(%h[8 * b + j])" in text
+    assert "t floordiv 8" not in text
+    state = {"u": np.random.default_rng(0).normal(size=(3, 64)) * 0.3}
+    for size in (0, 1, 7, 8, 9, 63, 64, 65):
+        x = np.random.default_rng(size).normal(size=(size, 2, 3))
+        found, expected = executable(x=x, state=state), whole(x=x, state=state)
+        for key, value in expected.items():
+            np.testing.assert_allclose(found[key], value, 1e-11, 1e-11, err_msg=f"{key} at T = {size}")
+    executable(x=np.ones((8000, 2, 3)), state=state)
+    assert executable.stats.peak_bytes < 8000 * 2 * 64 * 8 / 8
+
+
 # ---- budgets ----
 
 
