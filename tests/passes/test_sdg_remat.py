@@ -19,6 +19,7 @@ from tempo_ir import nn
 from tempo_ir.dialects.sdg import ProgramOp
 from tempo_ir.passes.pipeline import recomputing_pipeline
 from tempo_ir.passes.remarks import collecting
+from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.reference.sdg import run
 from tempo_ir.runtime.errors import CompileError
 from tests.fuzz.arguments import admissible, draw
@@ -371,6 +372,39 @@ def test_calls_of_the_host_are_not_repeated():
         found, expected = executable(**arguments), whole(**arguments)
         assert found["calls"] == size * (size + 1) / 2
         np.testing.assert_allclose(found["dw"], expected["dw"], 1e-11, 1e-11, err_msg=f"T = {size}")
+
+
+class Failing(Counter):
+    def step(self, x: np.ndarray) -> tuple[np.ndarray, np.float64]:
+        if self.calls == 9:
+            raise ValueError("the environment is gone")
+        return super().step(x)
+
+
+@tp.program
+def with_quotients():
+    """Integers that are divided in a block."""
+    t, _ = tp.dim("t")
+    x, w = tp.input("x", tp.f64[3], over=t), tp.parameter("w", tp.f64[3])
+    n = tp.input("n", tp.i64[3], over=t)
+    h = tp.tensor("h", tp.f64[3], over=t)
+    h[0] = x[0]
+    h[t] = tp.tanh(h[t - 1] * w) + (12 // n).cast(tp.f64)
+    tp.output("dw", tp.grad((h * h).sum(), w))
+
+
+def test_errors_name_the_point_of_the_program():
+    """The step t, not its block and the place in it."""
+    executable = tp.compile(with_calls(), remat={"block": 4})
+    with pytest.raises(ValueError, match="the environment is gone") as caught:
+        executable(x=np.ones((12, 3)), state={"w": np.ones(3)}, hosts={executable.signature.hosts[0]: Failing})
+    assert "t = 9" in caught.value.__notes__[0]
+    divided = tp.compile(with_quotients(), remat={"block": 4})
+    assert "h_again" in str(divided.formed)
+    n = np.ones((12, 3), np.int64)
+    n[6] = 0
+    with pytest.raises(ExecutionError, match=r"t = 6\b"):
+        divided(x=np.ones((12, 3)), n=n, state={"w": np.ones(3)})
 
 
 class Squares:

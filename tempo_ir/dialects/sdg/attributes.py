@@ -22,6 +22,7 @@ from tempo_ir.index.expr import Cond, Entry, Index, index_text
 from tempo_ir.index.parser import parse_cond, parse_entry, parse_index
 
 __all__ = [
+    "BLOCKS",
     "CondAttr",
     "DomainAttr",
     "EntryAttr",
@@ -33,6 +34,11 @@ __all__ = [
     "SpaceAttr",
     "TokenType",
 ]
+
+
+BLOCKS = "blocks"
+"""The attribute of a program that says what a dim is of which a pass has made blocks and their steps:
+`attributes {blocks = {t = #sdg.index<[10 * b + j]>}}`. Errors at run time name points by it."""
 
 
 @irdl_attr_definition
