@@ -28,7 +28,10 @@ LARGEST_PRODUCT = 16_384
 @dataclass(frozen=True, slots=True)
 class Blocks:
     """Greatest block of a target: along columns (contiguous), rows, contracted or reduced axes, and of unknown
-    extents."""
+    extents.
+
+    `filling` is how many elements fill the threads of a program, 0 where a program is one thread.
+    """
 
     column: int
     row: int
@@ -36,9 +39,17 @@ class Blocks:
     dynamic_row: int
     dynamic: int
     powers_of_two: bool = False
+    filling: int = 0
     share: int = 0
     """A product of few rows is cut along its columns, so that threads may share it, into programs of so many
     multiplications or more; 0: it is not."""
+
+    def filled(self, column: Extent, row: Extent | None) -> tuple[int, int]:
+        """Blocks along columns and rows of a result whose elements are computed one by one; rows are points (0) where
+        columns fill the threads."""
+        wide = self._block(column, self.filling, self.filling if row is None else self.filling // 4)
+        high = 0 if row is None else self._block(row, max(1, self.filling // wide), max(1, self.filling // wide))
+        return wide, 0 if high == 1 else high
 
     def columns(self, extent: Extent) -> int:
         """Block along the contiguous axis of a result."""
@@ -56,9 +67,11 @@ class Blocks:
         """Block along the other axis of a result."""
         return self._block(extent, self.row, self.dynamic_row)
 
-    def reductions(self, extent: Extent) -> int:
-        """Block along a reduced axis."""
-        return self._block(extent, self.reduced, self.dynamic)
+    def reductions(self, extent: Extent, others: int = 0) -> int:
+        """Block along a reduced axis; longer where what is reduced is read for `others` elements of the result at once
+        (0: for many), and these leave threads idle."""
+        most = max(self.reduced, self.filling // others) if others else self.reduced
+        return self._block(extent, most, max(self.dynamic, most) if self.filling else self.dynamic)
 
     def contracted(self, extent: Extent, others: int, element: Attribute) -> int:
         """Block along a contracted axis of a dot whose result has `others` elements.
@@ -97,5 +110,5 @@ def even_block(extent: int, most: int) -> int:
 
 
 CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64, share=1 << 16)
-GPU = Blocks(column=64, row=16, reduced=64, dynamic_row=16, dynamic=64, powers_of_two=True)
+GPU = Blocks(column=64, row=16, reduced=64, dynamic_row=16, dynamic=64, powers_of_two=True, filling=1024)
 TARGETS = {"cpu": CPU, "sm_80": GPU, "sm_90": GPU, "gfx942": GPU, "triton-interpret": GPU}

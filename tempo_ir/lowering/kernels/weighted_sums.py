@@ -61,6 +61,8 @@ def _softmax_operand(translator: Translator, contraction: Contraction) -> int | 
 class _Weighted(Pass):
     """The pass of a softmax that carries the sum of the rows of the other operand too, each times its weight."""
 
+    alone = False
+
     def __init__(self, translator: Translator, contraction: Contraction, number: int, columns: tuple[Lane, ...]):
         op = contraction.op.inputs[number].owner
         assert isinstance(op, sdg.SoftmaxOp)

@@ -24,7 +24,17 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.loop import BufferDim, BufferType, ForOp, FreeOp, HostOp, OutputOp, ProgramOp
+from tempo_ir.dialects.loop import (
+    BufferDim,
+    BufferType,
+    ForOp,
+    FreeOp,
+    HostOp,
+    InputOp,
+    OutputOp,
+    ParameterOp,
+    ProgramOp,
+)
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import (
     TRUE,
@@ -55,6 +65,7 @@ from tempo_ir.index.isl import (
 )
 from tempo_ir.lowering.proofs import IllegalError
 from tempo_ir.lowering.storage.instances import Instance, instances, reads_in_place
+from tempo_ir.lowering.storage.start_check import writes_the_same
 
 
 class IllegalStorageError(IllegalError):
@@ -219,15 +230,15 @@ class _Checker:
         """An operation that writes earlier what others wrote: the same value, into the same cell wherever they ran."""
         cells, ops = self.claim.starts[instance.op]
         for origin in [before[op] for op in ops]:
-            (buffer, index), fixed = origin.writes[0], [read for read in origin.reads if read[1]]
+            (buffer, index), *others = origin.writes
             memory = self.claim.memories[buffer]
             place = memory.buffer, tuple(cells[position] for position in memory.stored)
-            same = origin.body == instance.body and origin.reads == instance.reads and not fixed
-            if not same or [place] != list(instance.writes) or len(origin.writes) != 1:
+            same = origin.body == instance.body and [read for read, _ in origin.reads] == [b for b, _ in instance.reads]
+            if not same or [place] != list(instance.writes) or others:
                 raise IllegalStorageError("a memory begins with another value", instance.op)
-            if any(read in self.claim.memories for read, _ in origin.reads):
+            if any(not isinstance(read.owner, InputOp | ParameterOp) for read, _ in origin.reads):
                 raise IllegalStorageError("a memory begins with a value that changes", instance.op)
-            if not self._coincide(origin, memory.at(index), cells):
+            if not writes_the_same(origin, memory.at(index), instance, cells, self.space):
                 raise IllegalStorageError("a memory begins with another row", instance.op)
         return [before[op] for op in ops]
 
