@@ -221,7 +221,7 @@ def apart(arrays: Mapping[str, Array]) -> frozenset[str]:
 
 def contiguous(array: Array) -> Array:
     """The array in row-major order, aligned to its elements: itself if it is."""
-    return np.require(array, requirements=["C", "A"])
+    return array if is_contiguous(array) else np.require(array, requirements=["C", "A"])
 
 
 def is_contiguous(array: Array) -> bool:
