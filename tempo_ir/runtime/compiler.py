@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects import loop, sdg
+from tempo_ir.dialects.sdg.locations import location_text
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.lowering import get_all_passes as lowerings
@@ -29,6 +30,7 @@ from tempo_ir.passes.pipeline import (
     recomputing_pipeline,
     with_options,
 )
+from tempo_ir.passes.remarks import Collector, noting
 from tempo_ir.passes.settled import Settled
 from tempo_ir.runtime.errors import CompileError
 
@@ -39,6 +41,10 @@ LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-l
 """From the graph to kernels and launches, in order."""
 OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage"}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
+MEMORY_PASSES = ("sdg-remat", "sdg-insert-swap", "loop-plan-storage")
+"""Those that decide where rows are while they wait."""
+ABOUT_ROWS = ("not computed anew", "over the budget", "not swapped", "its rows stay on the device")
+"""How remarks begin that say why rows are kept."""
 REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
 """What a compile may say of what is computed anew: the options of sdg-remat."""
 TARGETS = ("cpu", "reference", "triton-interpret")
@@ -52,7 +58,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class Levels:
-    """The module at each level, and the seconds that each step took."""
+    """The module at each level, the seconds that each step took, and what passes said."""
 
     sdg: ModuleOp
     optimised: ModuleOp
@@ -60,6 +66,22 @@ class Levels:
     """The loop program with its kernels formed and its storage planned."""
     lowered: ModuleOp
     seconds: dict[str, float]
+    notes: dict[str, Collector]
+
+    @property
+    def memory(self) -> dict[str, dict[str, int]]:
+        """How often each pass about memory did what."""
+        told = {name: self.notes[name].statistics.get(name, {}) for name in MEMORY_PASSES if name in self.notes}
+        return {name: dict(counters) for name, counters in told.items() if counters}
+
+    @property
+    def kept_rows(self) -> list[str]:
+        """Why rows lie where they do though it was asked that they be computed anew or wait with the host, with the
+        lines of the program."""
+        found = [remark for name in MEMORY_PASSES if name in self.notes for remark in self.notes[name].remarks]
+        texts = [(location_text(remark.location), remark.message) for remark in found]
+        about = [": ".join(filter(None, each)) for each in texts if each[1].startswith(ABOUT_ROWS)]
+        return list(dict.fromkeys(about))
 
 
 @contextmanager
@@ -118,21 +140,22 @@ def lower(
     """
     if kept := sorted(set(without) - OPTIONAL):
         raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
-    context, work, seconds = Context(allow_unregistered=False), module.clone(), dict[str, float]()
+    context, work = Context(allow_unregistered=False), module.clone()
+    seconds, notes = dict[str, float](), dict[str, Collector]()
     graph = program_of(work, sdg.ProgramOp)
     settled = Settled(work)
     for name, given in pipeline_of(graph, without, remat, options or {}):
         if not settled.has_nothing_for(name):
-            run_passes(context, work, (name,), seconds, given)
+            run_passes(context, work, (name,), seconds, given, notes)
             settled.note(name)
     graph = program_of(work, sdg.ProgramOp)
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
-    run_passes(context, work, lowering, seconds, {"check": check})
+    run_passes(context, work, lowering, seconds, {"check": check}, notes)
     formed = work.clone()
     made = None if kernel_made is None else timed(kernel_made, seconds, "code")
     run_pass(LOOP_PASSES[-1], work, seconds, partial(lower_kernels, work, target, made))
     seconds[LOOP_PASSES[-1]] -= seconds.get("code", 0.0)
-    return Levels(module, ModuleOp([graph]), formed, work, seconds)
+    return Levels(module, ModuleOp([graph]), formed, work, seconds, notes)
 
 
 def pipeline_of(
@@ -179,13 +202,18 @@ def run_passes(
     names: Sequence[str],
     seconds: dict[str, float],
     options: Mapping[str, object] | None = None,
+    notes: dict[str, Collector] | None = None,
 ) -> None:
-    """Run passes in order, in place, noting the seconds of each and of its proof. Raises ProgramError, with the user's
-    line, for what a pass refuses, and what a proof raises, since that is no fault of the program."""
+    """Run passes in order, in place, noting the seconds of each and of its proof, and what it said. Raises
+    ProgramError, with the user's line, for what a pass refuses, and what a proof raises, since that is no fault of the
+    program."""
     known = {**passes(), **lowerings()}
     for name in names:
         apply = known[name]()(**(options or {})).apply
-        run_pass(name, module, seconds, partial(apply, context, module))
+        with noting() as heard:
+            run_pass(name, module, seconds, partial(apply, context, module))
+        if notes is not None:
+            notes[name] = heard
 
 
 def run_pass(name: str, module: ModuleOp, seconds: dict[str, float], apply: Callable[[], None]) -> None:

@@ -27,7 +27,7 @@ from tempo_ir.reference.calls import Outputs, mapping_of, starts_of, whole_numbe
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.budget import Budget, lower_within
 from tempo_ir.runtime.cache import Cache, default_cache, key_of, write_whole
-from tempo_ir.runtime.calls import Arenas, Call, Request
+from tempo_ir.runtime.calls import Arenas, Call, Callee, Request
 from tempo_ir.runtime.compiler import (
     TARGETS,
     KernelMade,
@@ -44,9 +44,10 @@ from tempo_ir.runtime.compiler import (
     run_passes,
 )
 from tempo_ir.runtime.errors import CallError, CompileError
-from tempo_ir.runtime.memory import Buffer, Placement, aligned_copy, place, program_buffers, with_most
+from tempo_ir.runtime.memory import Placement, aligned_copy, place
 from tempo_ir.runtime.native import NativeCompiler, NativeProgram, check_runs_here
 from tempo_ir.runtime.packed import Damaged, Packed, parse_module, text_with_places
+from tempo_ir.runtime.room import check_room
 from tempo_ir.runtime.signature import Signature
 from tempo_ir.runtime.statistics import Statistics, per_step
 from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
@@ -179,8 +180,10 @@ class Executable(ABC):
         `arguments` are inputs and bounds (bounds are read off the inputs where they can be); `state` holds the
         parameters, by default those of `init(seed)`; `start` is what dims count on from, when a call resumes;
         `donate` lets the call overwrite the arrays of `state`; `hosts` replaces host objects by name. Arrays are
-        numpy's or torch's; if one is a torch tensor, so are the results. Raises CallError for arguments that do not
-        fit, ExecutionError for what has no value, and what a host object raises.
+        numpy's or torch's; if one is a torch tensor, so are the results.
+
+        Raises CallError for arguments that do not fit, NotEnoughMemoryError where the machine has not what the call
+        takes, ExecutionError for what has no value, and what a host object raises.
         """
         seed = seed_of(seed)
         given_state = self.init(seed) if state is None else _dict_of("state", state, "arrays by name, as of init(seed)")
@@ -300,11 +303,16 @@ class Compiled(Executable, ABC):
         self._settings = settings
         self._place = lru_cache(maxsize=64)(self._placed)
         self._lock = threading.Lock()
-        self.program, self.buffers, self._stats = self._made()
+        self.callee, self._stats = self._made()
 
     @abstractmethod
-    def _made(self) -> tuple[loop.ProgramOp, tuple[Buffer, ...], Statistics]:
-        """Make the code; the loop program, its buffers, and what was made."""
+    def _made(self) -> tuple[Callee, Statistics]:
+        """Make the code; what calls have in common, and what was made."""
+
+    @property
+    def program(self) -> loop.ProgramOp:
+        """The loop program; of one that was loaded, what Python runs of it."""
+        return self.callee.program
 
     @cached_property
     def levels(self) -> Levels:
@@ -327,7 +335,10 @@ class Compiled(Executable, ABC):
         sites = sum(isinstance(op, loop.AccessOperation) for op in program.body.walk())
         sites -= sum(isinstance(op, loop.TransferOp) for op in program.body.walk())
         made = len(kernels(self.lowered)), launches(program), sites
-        return Statistics(self.target, 1, dict(self.levels.seconds), *made, *per_step(self.formed))
+        counted = Statistics(self.target, 1, dict(self.levels.seconds), *made, *per_step(self.formed))
+        asked = self._settings.remat is not None or self._settings.budget is not None
+        kept = tuple(self.levels.kept_rows) if asked else ()
+        return dataclasses.replace(counted, memory_passes=self.levels.memory, kept_rows=kept)
 
     def _coded(self, levels: Levels, make: Callable[[ModuleOp], Code]) -> Code:
         """What makes code of a lowered program makes of it."""
@@ -344,16 +355,23 @@ class Compiled(Executable, ABC):
         """Run a call whose buffers are placed."""
 
     @property
+    def _kept_bytes(self) -> int:
+        """The memory that is kept for the next call."""
+        return 0
+
+    @property
     def lowered(self) -> ModuleOp:
         """The loop program with launches, and the kernels."""
         return self.levels.lowered
 
     def _placed(self, bounds: tuple[int, ...]) -> Placement:
         given = dict(zip(self.program.space.params, bounds, strict=True))
-        return place(self.buffers, with_most(self.program, given))
+        return place(self.callee.buffers, self.callee.laid_out(given))
 
     def _run(self, request: Request) -> Outputs:
         placement = self._place(tuple(request.bounds[name] for name in self.program.space.params))
+        needs = {**self.callee.needs(placement, request), "what is kept from calls before": -self._kept_bytes}
+        check_room(needs, "a call", request.bounds)
         outputs = self._execute(placement, request)
         with self._lock:
             spaces = {"device": placement.size} | ({"host": placement.host_size} if placement.host_size else {})
@@ -412,7 +430,7 @@ class Native(Compiled):
         self._arenas, self._host_arenas = Arenas(), Arenas()
         super().__init__(program, settings)
 
-    def _made(self) -> tuple[loop.ProgramOp, tuple[Buffer, ...], Statistics]:
+    def _made(self) -> tuple[Callee, Statistics]:
         begin = time.perf_counter()
         if self._packed is not None:
             return self._loaded(self._packed, begin)
@@ -423,19 +441,21 @@ class Native(Compiled):
         if packed is not None:
             return self._loaded(packed, begin)
         made = self._compiled()
-        self._cache.write(key, self._pack(made[2]))
+        self._cache.write(key, self._pack(made[1]))
         return made
 
-    def _compiled(self) -> tuple[loop.ProgramOp, tuple[Buffer, ...], Statistics]:
+    def _compiled(self) -> tuple[Callee, Statistics]:
         with NativeCompiler() as compiler:
             self.levels = self._lowered(compiler.kernel)
             self.native = self._coded(self.levels, compiler.program)
-        return self.native.program, self.native.buffers, self._counted(self.native.program)
+        return self.native.callee, self._counted(self.native.callee.program)
 
-    def _loaded(self, packed: Packed, begin: float) -> tuple[loop.ProgramOp, tuple[Buffer, ...], Statistics]:
+    def _loaded(self, packed: Packed, begin: float) -> tuple[Callee, Statistics]:
         self.native = NativeProgram.unpacked(packed)
-        seconds, counts = {"load": time.perf_counter() - begin}, packed.header["counts"]
-        return self.native.program, self.native.buffers, Statistics(self.target, 0, seconds, **counts, cached=True)
+        counts: dict[str, Any] = {**packed.header["counts"]}
+        counts["kept_rows"] = tuple(counts["kept_rows"])
+        seconds = {"load": time.perf_counter() - begin}
+        return self.native.callee, Statistics(self.target, 0, seconds, **counts, cached=True)
 
     def _pack(self, statistics: Statistics) -> Packed:
         packed = self.native.packed()
@@ -446,11 +466,15 @@ class Native(Compiled):
         source = {"program": text_with_places(self.module), "settings": self._settings.parts, "made_by": __version__}
         write_whole(Path(path), dataclasses.replace(packed, header={**packed.header, **source}).to_bytes())
 
+    @property
+    def _kept_bytes(self) -> int:
+        return self._arenas.kept + self._host_arenas.kept
+
     def _execute(self, placement: Placement, request: Request) -> Outputs:
         with self._arenas.borrow(placement.size) as device, self._host_arenas.borrow(placement.host_size) as host:
-            call = Call.of(self.program, self.buffers, placement, device, host, request)
+            call = Call.of(self.callee, placement, device, host, request)
             self.native.run(call)
-        return call.results(self.buffers)
+        return call.results()
 
     def ir(self, level: str) -> str:
         return lower_module(self.lowered, self.native.target).text if level == "llvm" else super().ir(level)
@@ -461,13 +485,13 @@ class TritonInterpreted(Compiled):
 
     target = "triton-interpret"
 
-    def _made(self) -> tuple[loop.ProgramOp, tuple[Buffer, ...], Statistics]:
+    def _made(self) -> tuple[Callee, Statistics]:
         from tempo_ir.lowering.triton.interpreter import InterpretedProgram
 
         self.levels = self._lowered()
         self.interpreted = self._coded(self.levels, InterpretedProgram)
         program = self.interpreted.program
-        return program, program_buffers(program), self._counted(program)
+        return Callee.of(program), self._counted(program)
 
     def _execute(self, placement: Placement, request: Request) -> Outputs:
         return self.interpreted.run(request.arrays, request.bounds, request.seed, request.hosts, request.start)

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from xdsl.dialects.builtin import ModuleOp
 
-from tempo_ir.dialects import loop
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm.engine import Assembler, Library, host_target, load_objects
 from tempo_ir.lowering.llvm.host import HOST, Site
@@ -18,9 +17,9 @@ from tempo_ir.lowering.llvm.module import ModuleLowering
 from tempo_ir.lowering.llvm.parallel import scratch_pitch
 from tempo_ir.lowering.llvm.target import Target
 from tempo_ir.reference.dtypes import Array
-from tempo_ir.runtime.calls import Call
+from tempo_ir.runtime.calls import Call, Callee
 from tempo_ir.runtime.errors import CompileError
-from tempo_ir.runtime.memory import Buffer, aligned_bytes, program_buffers
+from tempo_ir.runtime.memory import aligned_bytes
 from tempo_ir.runtime.packed import Packed, packed_calls, unpacked_calls
 from tempo_ir.runtime.threads import borrowed_team, thread_count
 
@@ -32,8 +31,7 @@ _HOST = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctype
 class NativeProgram:
     """A compiled loop program."""
 
-    program: loop.ProgramOp
-    buffers: tuple[Buffer, ...]
+    callee: Callee
     sites: tuple[Site, ...]
     scratch_bytes: int
     objects: tuple[bytes, ...]
@@ -51,7 +49,7 @@ class NativeProgram:
         header = {
             "target": asdict(self.target),
             "scratch_bytes": self.scratch_bytes,
-            **packed_calls(self.program, self.buffers, self.sites),
+            **packed_calls(self.callee.program, self.callee.buffers, self.sites),
         }
         return Packed(header, self.objects)
 
@@ -60,15 +58,16 @@ class NativeProgram:
         """The program that was written, for a machine that it runs on."""
         target = target_of(packed)
         library = load_objects(packed.objects, target)
-        calls, scratch = unpacked_calls(packed.header), packed.header["scratch_bytes"]
-        return NativeProgram(*calls, scratch, packed.objects, target, library)
+        program, buffers, sites = unpacked_calls(packed.header)
+        callee, scratch = Callee.of(program, buffers), packed.header["scratch_bytes"]
+        return NativeProgram(callee, sites, scratch, packed.objects, target, library)
 
     def run(self, call: Call) -> None:
         """Run the host program of a call. Raises what Python code in it raised."""
         call.make_objects()
         threads = thread_count()
         scratch = aligned_bytes(threads * scratch_pitch(self.scratch_bytes))
-        addresses = [*(_address(call.flat[buffer.value]) for buffer in self.buffers), _address(scratch), 0]
+        addresses = [*(_address(call.flat[buffer.value]) for buffer in self.callee.buffers), _address(scratch), 0]
         buffers = (ctypes.c_void_p * len(addresses))(*addresses)
         numbers = call.scalars
         scalars = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
@@ -116,8 +115,8 @@ class NativeCompiler:
         lowered = self._lowering.module(module)
         objects = self._assembler.objects()
         library = load_objects(objects, self._target)
-        buffers, sites = program_buffers(lowered.program), lowered.host.sites
-        return NativeProgram(lowered.program, buffers, sites, lowered.scratch_bytes, objects, self._target, library)
+        callee, sites = Callee.of(lowered.program), lowered.host.sites
+        return NativeProgram(callee, sites, lowered.scratch_bytes, objects, self._target, library)
 
 
 def target_of(packed: Packed) -> Target:

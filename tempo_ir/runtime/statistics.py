@@ -10,7 +10,16 @@ from xdsl.ir import Block, Operation
 
 from tempo_ir.dialects import loop
 
-COUNTS = ("kernels", "launches", "host_sites", "launches_per_step", "copies_per_step", "transfers_per_step")
+COUNTS = (
+    "kernels",
+    "launches",
+    "host_sites",
+    "launches_per_step",
+    "copies_per_step",
+    "transfers_per_step",
+    "memory_passes",
+    "kept_rows",
+)
 
 
 @dataclass(frozen=True)
@@ -22,7 +31,9 @@ class Statistics:
     iteration launches, and which of that only copies rows; `transfers_per_step` counts rows that are swapped.
     `peak_bytes` is the memory of the last call beside the caller's arrays; `peak_by_space` has it for the device and,
     if rows are swapped, for the host; `bytes_by_class` that of the buffers by owner or storage class, before they
-    share memory. `cached` says that the code came from disk: then no compile was made, and `load` is its one stage.
+    share memory. `memory_passes` says what was done about memory: how often each pass about it did what; `kept_rows`
+    why rows are kept on the device although they were to be computed anew or to wait with the host. `cached` says
+    that the code came from disk: then no compile was made, and `load` is its one stage.
     """
 
     target: str
@@ -38,6 +49,8 @@ class Statistics:
     peak_by_space: Mapping[str, int] = field(default_factory=dict[str, int])
     bytes_by_class: Mapping[str, int] = field(default_factory=dict[str, int])
     cached: bool = False
+    memory_passes: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
+    kept_rows: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, Any]:
