@@ -398,3 +398,25 @@ def test_a_cell_keeps_two_rows_of_each_block():
         for key, value in expected.items():
             np.testing.assert_allclose(found[key], value, 1e-10, 1e-10, err_msg=f"{key} at T = {size}")
     assert 5 * executable.stats.peak_bytes < whole.stats.peak_bytes
+
+
+def test_how_many_numbers_a_range_has_does_not_count_on_from_the_start():
+    @tp.program
+    def program():
+        t, T = tp.dim("t")
+        w = tp.input("w", tp.f64[3, 3])
+        x = tp.input("x", tp.f64[3], over=t)
+        ahead = tp.arange(tp.minimum(T - t, 2)).cast(tp.f64).sum()
+        h = tp.tensor("h", tp.f64[3], over=t)
+        h[0] = x[0]
+        h[t] = tp.tanh(h[t - 1] @ w + x * ahead)
+        tp.output("dw", tp.grad(tp.sum(h[0:T] ** 2), w))
+
+    plain, blocks = tp.compile(program()), tp.compile(program(), remat={"block": 2})
+    generator = np.random.default_rng(0)
+    w = generator.normal(size=(3, 3))
+    for size in (1, 2, 3, 6):
+        x = generator.normal(size=(size, 3))
+        for start in (0, 5):
+            given = {"x": x, "w": w, "start": {"t": start}}
+            np.testing.assert_allclose(blocks(**given)["dw"], plain(**given)["dw"], 1e-10, 1e-12)
