@@ -7,7 +7,8 @@ Leaves are taken from the last to the first, so that a leaf's readers have found
   computed at the coordinates of what is written,
 - if what the kernel writes keeps one shape: a value that is needed elsewhere too must be read at its own coordinates.
 
-A leaf that only moves elements is copied into every group that reads it.
+A leaf that only moves elements is copied into every group that reads it. So is a norm that products read: it is made of
+rows that are in memory anyway, and computing it again is little beside the products (`prologues`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,18 @@ from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferAccess, Compute
 from tempo_ir.dialects.types import Shape, shape_of
 from tempo_ir.index import Index
 from tempo_ir.lowering.formation.block_graph import BlockGraph
-from tempo_ir.lowering.formation.rules import DEAREST, Cost, Read, cost_of, is_weighted_sum, reads_of, work_of
+from tempo_ir.lowering.formation.prologues import prologues
+from tempo_ir.lowering.formation.rules import (
+    DEAREST,
+    Cost,
+    Read,
+    cost_of,
+    is_amortised,
+    is_query,
+    is_weighted_sum,
+    reads_of,
+    work_of,
+)
 
 Row = tuple[SSAValue, Index]
 """A buffer and the rows of it that are accessed."""
@@ -56,13 +68,16 @@ def form_groups(block: Block) -> tuple[BlockGraph, dict[int, Group]]:
     graph = BlockGraph(block)
     groups: dict[int, Group] = {}
     holders: dict[BodyOperation, list[int]] = {}
+    copied = prologues(graph)
     for op in reversed(graph.items):
         if isinstance(op, ComputeOp) and len(op.outs) == 1:
-            holders[op] = _place(op, graph, groups, _readers(op, graph, holders))
+            holders[op] = _place(op, graph, groups, _readers(op, graph, holders), op in copied)
     return graph, groups
 
 
-def _place(leaf: BodyOperation, graph: BlockGraph, groups: dict[int, Group], readers: Readers | None) -> list[int]:
+def _place(
+    leaf: BodyOperation, graph: BlockGraph, groups: dict[int, Group], readers: Readers | None, is_copied: bool
+) -> list[int]:
     """Put a leaf into a group of its readers, copies into all of them, or a group of its own; who holds it."""
     own = graph.group(leaf)
     (value,) = leaf.yielded
@@ -70,11 +85,11 @@ def _place(leaf: BodyOperation, graph: BlockGraph, groups: dict[int, Group], rea
     if cost is Cost.ALONE or readers is None:
         groups[own] = Group([leaf], shape_of(value.type), {leaf: Read.SAME}, {row_of(leaf.writes[0])})
         return [own]
-    if cost is Cost.FREE and _copy_everywhere(leaf, graph, groups, readers):
+    if (cost is Cost.FREE or is_copied) and _copy_everywhere(leaf, cost, graph, groups, readers, is_copied):
         return list(readers)
     for number in sorted(readers, key=lambda n: graph.members[n][0]):
         needed = len(readers) > 1 or not _is_temporary(leaf) or _is_read_elsewhere(leaf, readers)
-        if _accepts(groups[number], leaf, cost, readers[number], needed) and graph.joins(own, number):
+        if _accepts(groups[number], leaf, cost, readers[number], needed, is_copied) and graph.joins(own, number):
             _add(groups[number], leaf, readers[number], needed)
             graph.join(own, number)
             return [number]
@@ -115,12 +130,17 @@ def _is_read_elsewhere(leaf: BodyOperation, readers: Readers) -> bool:
 
 
 def _accepts(
-    group: Group, leaf: BodyOperation, cost: Cost, readers: Sequence[tuple[BodyOperation, SSAValue]], needed: bool
+    group: Group,
+    leaf: BodyOperation,
+    cost: Cost,
+    readers: Sequence[tuple[BodyOperation, SSAValue]],
+    needed: bool,
+    is_copied: bool,
 ) -> bool:
     if len(group.leaves) + len(group.copies) >= LARGEST or _is_alone(group) or not _points_agree(group, leaf):
         return False
     asked = _worst(group, leaf, readers)
-    if cost > DEAREST[asked]:
+    if cost > DEAREST[asked] or (asked is Read.AMORTISED and cost is not Cost.FREE and not is_copied):
         return False
     return not needed or (asked is Read.SAME and shape_of(leaf.yielded[0].type) == group.shape)
 
@@ -136,7 +156,16 @@ def _asked(group: Group, leaf: BodyOperation, reader: BodyOperation, argument: S
         return asked
     if is_weighted_sum(reader, argument, leaf) and asked is Read.SAME:
         return Read.WEIGHTS
+    if asked is Read.WEIGHTS and any(is_query(reader, argument, other) for other in _reading(group, reader)):
+        return Read.HELD
+    if is_amortised(reader, argument):
+        return max(asked, Read.AMORTISED)
     return max(asked, *reads_of(reader, argument))
+
+
+def _reading(group: Group, leaf: BodyOperation) -> list[BodyOperation]:
+    """The leaves of a group that read what a leaf writes."""
+    return [other for other in group.leaves if other is not leaf and leaf.outs[0] in other.ins]
 
 
 def _is_alone(group: Group) -> bool:
@@ -165,11 +194,13 @@ def _add(group: Group, leaf: BodyOperation, readers: Sequence[tuple[BodyOperatio
 
 def _copy_everywhere(
     leaf: BodyOperation,
+    cost: Cost,
     graph: BlockGraph,
     groups: dict[int, Group],
     readers: Readers,
+    is_copied: bool,
 ) -> bool:
-    """Compute a value that costs nothing in each group that reads it; whether nobody else needs it.
+    """Compute a value that costs little in each group that reads it; whether nobody else needs it.
 
     What it reads is still there: before storage is planned every row is written once.
     """
@@ -178,7 +209,7 @@ def _copy_everywhere(
     accepting = [
         number
         for number, pairs in readers.items()
-        if _accepts(groups[number], leaf, Cost.FREE, pairs, needed=False) and not graph.reaches(number, sources)
+        if _accepts(groups[number], leaf, cost, pairs, False, is_copied) and not graph.reaches(number, sources)
     ]
     everywhere = len(accepting) == len(readers) and _is_temporary(leaf) and not _is_read_elsewhere(leaf, readers)
     if not everywhere or not readers:

@@ -105,7 +105,8 @@ class _Weighted(Pass):
             assert block.factor is not None
             factor = block.factor.value[:, None] if self.lanes else block.factor.value
             start = carried[2] * factor
-        return [*block.carried, builder.dot(weights.to(columns.element), columns, start)]
+        element = translator.element(self.contraction.op.result)
+        return [*block.carried, builder.dot(weights.to(element), columns.to(element), start)]
 
 
 EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType({sdg.ContractOp: emit_weighted_sum})
