@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, permutations
 
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
@@ -12,7 +12,7 @@ from tempo_ir.index.domain import Space
 from tempo_ir.lowering.bounds import check_bounds
 from tempo_ir.lowering.proofs import proving
 from tempo_ir.lowering.schedule.cost import MACHINES, Estimator
-from tempo_ir.lowering.schedule.diagnosis import no_order
+from tempo_ir.lowering.schedule.diagnosis import ScheduleError, no_order
 from tempo_ir.lowering.schedule.distances import Distances
 from tempo_ir.lowering.schedule.emit import loop_program
 from tempo_ir.lowering.schedule.fusion import Choices
@@ -52,7 +52,7 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
     Raises ScheduleError where the program has no order, with the shortest cycle.
     """
     distances = Distances(program.space)
-    statements, order = ordered(Statements.of(program), distances, Choices(apart=options.apart))
+    statements, order = _asked(program, distances, Choices(apart=options.apart))
     order = _best(statements, order, distances, options)
     emitted = loop_program(statements, loop_nest(statements.graph, order))
     if options.check:
@@ -61,6 +61,18 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
             check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory))
     carry_requests(program, emitted.memory)
     return emitted.program
+
+
+def _asked(program: ProgramOp, distances: Distances, choices: Choices) -> tuple[Statements, list[Node]]:
+    """The plain order, with the loops outermost that the program asks for, if there is one. Raises ScheduleError."""
+    statements = Statements.of(program)
+    if outermost := program.outermost:
+        others = (dim for dim in program.space.names if dim not in outermost)
+        try:
+            return ordered(statements, distances, replace(choices, dims=(*outermost, *others)))
+        except ScheduleError:
+            statements = Statements.of(program)
+    return ordered(statements, distances, choices)
 
 
 def ordered(statements: Statements, distances: Distances, choices: Choices = PLAIN) -> tuple[Statements, list[Node]]:

@@ -99,7 +99,8 @@ class LeafBuilder:
     def _host(self, op: SdgHostOp, point: Sequence[Expr]) -> HostOp:
         bindings = dict(zip(op.domain.dims, point, strict=True))
         reads = [_buffer_access(self.buffers, access, bindings) for access in op.accesses[:-1]]
-        call = HostOp(op.callee, reads, self._writes(op, bindings, point), _at(op, point))
+        form = None if op.vectorized is None else op.vectorized.at(bindings)
+        call = HostOp(op.callee, reads, self._writes(op, bindings, point), _at(op, point), form)
         call.location = op.location
         self.origins[call] = op
         return call

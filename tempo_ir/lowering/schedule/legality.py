@@ -231,7 +231,8 @@ class _Checker:
         self._check_writes(instance)
         reads = [(read.buffer, read.index) for read in leaf.reads]
         if isinstance(op, HostOp):
-            called = isinstance(leaf, LoopHostOp) and leaf.method == op.callee
+            form = None if op.vectorized is None else op.vectorized.at(bindings)
+            called = isinstance(leaf, LoopHostOp) and (leaf.method, leaf.vectorized) == (op.callee, form)
             if not called or reads != [self._row(access, bindings) for access in op.accesses[:-1]]:
                 raise IllegalScheduleError(f"{op_text(op)} is called with other arguments", op)
             return

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from tempo_ir.dialects.loop import AccessOperation, BodyOperation, ForOp, FreeOp, IfOp, ProgramOp, YieldOp
+from tempo_ir.dialects.loop import AccessOperation, BodyOperation, ForOp, FreeOp, HostOp, IfOp, ProgramOp, YieldOp
 from tempo_ir.dialects.sdg import ReduceOp, SdgOp
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.index.expr import TRUE, Cond, Index, Slice, Sym, compare, conj, negate
@@ -113,9 +113,11 @@ REDUCTIONS = frozenset(f"sdg.{name}" for name in "sum prod max min mean".split()
 def reads_in_place(instance: Instance, number: int) -> bool:
     """
     Whether a kernel reads an argument only element by element, for results of its shape; of a window of rows, one
-    element of each row for the element at that place of its one result.
+    element of each row for the element at that place of its one result. A host call is given copies.
     """
     op = instance.op
+    if isinstance(op, HostOp):
+        return True
     if not isinstance(op, BodyOperation):
         return False
     (_, index) = instance.reads[number]
