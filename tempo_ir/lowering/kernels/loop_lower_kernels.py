@@ -49,6 +49,7 @@ from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
 from tempo_ir.lowering.kernels.named_points import name_points
+from tempo_ir.lowering.kernels.naming import name_pointers
 from tempo_ir.lowering.kernels.orders import order_axes
 from tempo_ir.lowering.kernels.translation import (
     Translation,
@@ -75,7 +76,8 @@ class LoopLowerKernelsPass(ModulePass):
 
 
 def lower_kernels(module: ModuleOp, target: str, made: Callable[[KernelOp], None] | None = None) -> None:
-    """Lower a module in place; each kernel is handed to `made` as soon as it is there, before it stands in the module.
+    """Lower a module in place; each kernel is handed to `made` as soon as it is there, before it stands in the module
+    and its pointers have the names that suit all launches.
 
     Raises PassFailedException for a target that there is not, and a leaf that cannot run there.
     """
@@ -91,7 +93,10 @@ def lower_kernels(module: ModuleOp, target: str, made: Callable[[KernelOp], None
         if program.ending is not None:
             verify_ending(program, program.ending)  # no pass has let it be named where it is not known
         name_points(program)
-        module.body.block.add_ops([translation.kernel for translation in lowering.kernels.values()])
+        kernels = [translation.kernel for translation in lowering.kernels.values()]
+        launches = [inner for inner in program.walk() if isinstance(inner, LaunchOp)]
+        name_pointers(launches, {kernel.sym_name.data: kernel for kernel in kernels})
+        module.body.block.add_ops(kernels)
 
 
 @dataclass

@@ -105,6 +105,8 @@ class _KernelPrinter:
         self.lines = self.values.lines
         self.barriers = barriers(kernel)
         self.warps = warps_of(kernel, style.precision)
+        writes = (op for op in kernel.walk() if isinstance(op, (memory.WriteOp, memory.IndexedWriteOp)))
+        self.written = {op.view_op.pointer for op in writes}
 
     def source(self) -> KernelSource:
         name = identifier_of(self.kernel)
@@ -159,14 +161,24 @@ class _KernelPrinter:
                 pass
             case shape.ConstOp() if not shape_of(op.result):
                 pass
+            case shape.ConstOp() if not self.style.checked:  # written where it is used, if it is
+                self.values.names.give(op.result, self.expression(op))
             case memory.WriteOp() | memory.IndexedWriteOp():
                 self.lines.add(write_text(self.values, op))
             case shape.PhiloxOp():
                 self.philox(op)
             case _:
-                self.define(op.results[0], self.expression(op))
+                self.define(op.results[0], self.expression(op), shared=self.stays(op))
 
-    def define(self, value: SSAValue, expression: str) -> None:
+    def stays(self, op: Operation) -> bool:
+        """Whether an op gives the same wherever it is written again."""
+        return not isinstance(op, (memory.LoadOp, memory.GatherOp)) or op.view_op.pointer not in self.written
+
+    def define(self, value: SSAValue, expression: str, *, shared: bool) -> None:
+        """A line for a value; none where a line before has it."""
+        if shared and not self.style.checked:
+            self.values.names.give(value, self.values.shared(expression, self.values.hint(value)))
+            return
         name = self.values.define(value)
         self.lines.add(f"{name} = {expression}")
         if self.style.checked and not isinstance(element_of(value), IndexType):
