@@ -170,8 +170,9 @@ def form_kernels(block: Block) -> dict[Operation, Sequence[Operation]]:
         if group is None or len(group.leaves) + len(group.copies) == 1:
             made.update((graph.items[item], None) for item in graph.members[number])
         else:
-            kernel = kernel_of(group)
-            kernels[kernel] = ordered(group)
+            leaves = ordered(group)
+            kernel = kernel_of(group, leaves, emptied=True)
+            kernels[kernel] = [leaf.op for leaf in leaves]
             made[kernel] = None
     for op in graph.items:
         op.detach()

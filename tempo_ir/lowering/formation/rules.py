@@ -13,7 +13,7 @@ from functools import cache
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.loop import BodyOperation, YieldOp
+from tempo_ir.dialects.loop import YieldOp
 from tempo_ir.dialects.types import shape_of
 
 
@@ -64,9 +64,13 @@ _COSTS: dict[tuple[type[Operation], ...], Cost] = {
     _PASS: Cost.PASS,
     (sdg.ContractOp, sdg.SoftmaxOp): Cost.DEAR,
 }
-_NO_WORK = (YieldOp, sdg.ConstantOp)
-_MOVES = (sdg.TransposeOp, sdg.ReshapeOp, sdg.SliceOp, sdg.ReverseOp)
-_POINTWISE = (*_LIGHT, sdg.CastOp, sdg.StopGradientOp, sdg.BroadcastOp)
+_WAYS: dict[tuple[type[Operation], ...], Read] = {
+    (YieldOp,): Read.SAME,
+    (*_LIGHT, sdg.CastOp, sdg.StopGradientOp, sdg.BroadcastOp): Read.STRETCHED,
+    _PASS: Read.REDUCED,
+    (sdg.SoftmaxOp,): Read.ROW,
+    (sdg.TransposeOp, sdg.ReshapeOp, sdg.SliceOp, sdg.ReverseOp): Read.MOVED,
+}
 
 DEAREST = {
     Read.SAME: Cost.DEAR,
@@ -84,18 +88,9 @@ WEIGHTED_COLUMNS = 256
 """The widest rows of which a weighted sum is computed in one pass with its weights."""
 
 
-def work_of(leaf: BodyOperation) -> Operation | None:
-    """The one op of a leaf beside its constants; None of a copy."""
-    for op in leaf.body.block.ops:
-        if not isinstance(op, _NO_WORK):
-            return op
-    return None
-
-
-def cost_of(leaf: BodyOperation) -> Cost:
-    """What an element of the leaf's value costs. ALONE: its kernel has a form of its own."""
-    op = work_of(leaf)
-    return Cost.FREE if op is None else _cost(type(op))
+def cost_of(work: Operation | None) -> Cost:
+    """What an element of the value of an op, or of a copy, costs. ALONE: its kernel has a form of its own."""
+    return Cost.FREE if work is None else _cost(type(work))
 
 
 @cache
@@ -106,19 +101,18 @@ def _cost(kind: type[Operation]) -> Cost:
     return Cost.ALONE
 
 
-def reads_of(leaf: BodyOperation, argument: SSAValue) -> list[Read]:
-    """How the leaf reads one of its arguments, once per use."""
+def reads_of(argument: SSAValue) -> list[Read]:
+    """How a leaf reads one of its arguments, once per use."""
     return [_read(use.operation, argument) for use in argument.uses]
 
 
-def is_weighted_sum(reader: BodyOperation, argument: SSAValue, leaf: BodyOperation) -> bool:
-    """Whether a leaf gives the weights of a sum: a softmax along the one axis that a contraction sums.
+def is_weighted_sum(sum_: Operation | None, argument: SSAValue, softmax: Operation | None) -> bool:
+    """Whether the work of a leaf gives the weights of a sum: a softmax along the one axis that a contraction sums.
 
     The kernel of such a sum asks for every weight once (`kernels/weighted_sums`), if what is summed fits in one block
     beside.
     """
-    sum_, softmax = work_of(reader), work_of(leaf)
-    if not isinstance(sum_, sdg.ContractOp) or not isinstance(softmax, sdg.SoftmaxOp) or len(sum_.inputs) != 2:
+    if not isinstance(softmax, sdg.SoftmaxOp) or not isinstance(sum_, sdg.ContractOp) or len(sum_.inputs) != 2:
         return False
     inputs, output = sum_.letters
     number = list(sum_.inputs).index(argument) if argument in sum_.inputs else 0
@@ -132,12 +126,13 @@ def is_weighted_sum(reader: BodyOperation, argument: SSAValue, leaf: BodyOperati
 
 
 def _read(op: Operation, argument: SSAValue) -> Read:
-    if isinstance(op, YieldOp):
+    read = _way(type(op))
+    if read is Read.STRETCHED and shape_of(argument.type) == shape_of(op.results[0].type):
         return Read.SAME
-    if isinstance(op, _POINTWISE):
-        return Read.SAME if shape_of(argument.type) == shape_of(op.results[0].type) else Read.STRETCHED
-    if isinstance(op, (sdg.ReduceOp, sdg.ArgReduceOp)):
-        return Read.REDUCED
-    if isinstance(op, sdg.SoftmaxOp):
-        return Read.ROW
-    return Read.MOVED if isinstance(op, _MOVES) else Read.REPEATED
+    return read
+
+
+@cache
+def _way(kind: type[Operation]) -> Read:
+    """How ops of a kind read an operand, where those that work element by element stretch it."""
+    return next((read for kinds, read in _WAYS.items() if issubclass(kind, kinds)), Read.REPEATED)
