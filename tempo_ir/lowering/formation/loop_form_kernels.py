@@ -83,8 +83,8 @@ def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operat
         join_guards(block)
     for block in _blocks(program):
         kernels.update(form_kernels(block))
-    for alloc in [inner for inner in program.walk() if isinstance(inner, AllocOp)]:
-        if not alloc.buffer.uses.get_length():
+    for alloc in [op for op in program.operations() if isinstance(op, AllocOp)]:
+        if alloc.results[0].first_use is None:
             alloc.detach()
             alloc.erase()
     return kernels

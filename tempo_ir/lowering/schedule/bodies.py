@@ -27,6 +27,7 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.dialects.types import SizeAttr, as_tensor, shape_of, tensor
 from tempo_ir.index.expr import Expr, Index, Slice, Sym, substitute
+from tempo_ir.lowering.instances import Instance
 
 FORMULAS = (ConstantOp, IndexOp, ArangeOp)
 PLACED = frozenset({"domain", "indices", "operandSegmentSizes"})
@@ -35,12 +36,11 @@ PLACED = frozenset({"domain", "indices", "operandSegmentSizes"})
 Bindings = Mapping[str, Expr]
 
 
-def is_body_of(leaf: BodyOperation, op: SdgOp, memory: Mapping[SSAValue, SSAValue]) -> bool:
-    """Whether a leaf computes `op`, which is no merge, where it reads the rows that the op reads; `memory` holds the
-    buffer of each value."""
-    bindings = dict(leaf.point)
+def is_body_of(leaf: Instance, op: SdgOp, bindings: Bindings, memory: Mapping[SSAValue, SSAValue]) -> bool:
+    """Whether a leaf computes `op`, which is no merge, at a point, where it reads the rows that the op reads; `memory`
+    holds the buffer of each value."""
     rows: dict[SSAValue, tuple[SSAValue, Index]] = {
-        argument: (read.buffer, read.index) for argument, read in zip(leaf.body.block.args, leaf.reads, strict=True)
+        argument: (read.buffer, read.index) for argument, read in zip(leaf.arguments, leaf.reads, strict=True)
     }
 
     def reads(value: SSAValue, access: Access) -> bool:
@@ -50,17 +50,19 @@ def is_body_of(leaf: BodyOperation, op: SdgOp, memory: Mapping[SSAValue, SSAValu
         producer, inner = access.value.owner, value.owner
         return isinstance(producer, FORMULAS) and isinstance(inner, Operation) and is_formula_at(inner, producer, index)
 
-    inner = [one for one in leaf.body.block.ops if not isinstance(one, YieldOp)]
+    inner = [one for one in leaf.op.regions[0].block.ops if not isinstance(one, YieldOp)]
+    accesses = op.accesses
     if isinstance(op, KeepOp | OutputOp | StopGradientOp):
-        (access,) = op.accesses
-        return all(isinstance(one, FORMULAS) for one in inner) and all(reads(value, access) for value in leaf.yielded)
+        (access,) = accesses
+        return all(isinstance(one, FORMULAS) for one in inner) and all(reads(value, access) for value in leaf.results)
     (*formulas, work) = inner
+    operands = tuple(work.operands)
     return (
         all(isinstance(one, FORMULAS) for one in formulas)
-        and list(leaf.yielded) == list(work.results)
+        and leaf.results == work.results
         and is_op_at(work, op, bindings)
-        and len(work.operands) == len(op.accesses)
-        and all(reads(value, access) for value, access in zip(work.operands, op.accesses, strict=True))
+        and len(operands) == len(accesses)
+        and all(map(reads, operands, accesses))
     )
 
 

@@ -10,6 +10,7 @@ from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.sdg import ProgramOp
 from tempo_ir.index.domain import Space
 from tempo_ir.lowering.bounds import check_bounds
+from tempo_ir.lowering.instances import instances
 from tempo_ir.lowering.proofs import proving
 from tempo_ir.lowering.schedule.cost import MACHINES, Estimator
 from tempo_ir.lowering.schedule.diagnosis import no_order
@@ -57,8 +58,9 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
     emitted = loop_program(statements, loop_nest(statements.graph, order))
     if options.check:
         with proving():
-            check_bounds(emitted.program)
-            check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory))
+            read = instances(emitted.program)
+            check_bounds(emitted.program, read)
+            check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory), read)
     carry_requests(program, emitted.memory)
     return emitted.program
 

@@ -152,7 +152,7 @@ class _Reader:
 
 def is_lowered(program: ProgramOp) -> bool:
     """Whether kernels are launched already, so that what they read and write is not to be seen."""
-    return any(isinstance(op, LaunchOp) for op in program.walk())
+    return any(isinstance(op, LaunchOp) for op in program.operations())
 
 
 def copied_argument(use: Use) -> int | None:
