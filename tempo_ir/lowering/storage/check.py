@@ -19,7 +19,7 @@ Questions are asked once per pattern, so that equal layers cost one. Liveness on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
@@ -139,6 +139,24 @@ class Touch:
     def key(self, ranks: Mapping[int, int]) -> object:
         """What the answers depend on."""
         return self.instance.frame, self.cells, self.moment, tuple([ranks[number] for number in self.instance.time])
+
+
+def first_and_last(reads: Iterable[Touch]) -> list[Touch]:
+    """
+    Of reads of the same cells in the same iterations the first and the last.
+
+    What is asked of a read is that it comes after some times, or before others, of its cells: what holds of the two
+    holds of those between.
+    """
+    alike: dict[object, list[Touch]] = {}
+    for touch in reads:
+        instance = touch.instance
+        alike.setdefault((instance.time[:-1], instance.frame, touch.cells), []).append(touch)
+    found: list[Touch] = []
+    for same in alike.values():
+        same.sort(key=lambda touch: (touch.instance.time[-1], touch.moment))
+        found += same if len(same) < 3 else (same[0], same[-1])
+    return found
 
 
 @dataclass
@@ -342,6 +360,7 @@ class _Checker:
             for touch in content.reads:
                 raise IllegalStorageError("a row is read that is never written", touch.instance.op)
             return
+        content.reads = first_and_last(content.reads)
         key = content.key()
         if key not in self.answers:
             self.answers[key] = self._fault(content)
@@ -432,6 +451,7 @@ class _Checker:
             content.reads += [Touch(instance, (), 2 if held else 0) for held in late]
         if not content.writes or not content.reads:
             return
+        content.reads = first_and_last(content.reads)
         key = ("donation", content.key())
         if key not in self.answers:
             times = _Times(self.space, content)
