@@ -182,8 +182,9 @@ class BufferOperation(LoopOperation, ABC):
     @property
     def buffer_type(self) -> BufferType:
         """The type of the buffer made."""
-        assert isinstance(self.buffer.type, BufferType)
-        return self.buffer.type
+        type = self.results[0].type
+        assert isinstance(type, BufferType)
+        return type
 
     @property
     def space(self) -> Space | None:

@@ -166,18 +166,14 @@ class BlockGraph:
 
 def places(op: Operation) -> tuple[set[Place], set[Place]]:
     """The buffers that an operation reads and those that it writes, with everything inside it."""
+    if isinstance(op, AccessOperation):
+        operands, read = tuple(op.operands), len(op.in_types.data)
+        host = (HOST,) if isinstance(op, HostOp) else ()
+        return set(operands[:read]), {*operands[read:], *host}
     reads: set[Place] = set()
-    writes: set[Place] = set()
-    waiting = [op]
-    while waiting:
-        inner = waiting.pop()
-        if isinstance(inner, AccessOperation):
-            operands, read = inner.operands, len(inner.in_indices)
-            reads.update(operands[:read])
-            writes.update(operands[read:])
-            if isinstance(inner, HostOp):
-                writes.add(HOST)
-            continue
-        writes.update(inner.operands)
-        waiting += [op for region in inner.regions for block in region.blocks for op in block.ops]
+    writes: set[Place] = set(op.operands)
+    for inner in [inner for region in op.regions for block in region.blocks for inner in block.ops]:
+        read, written = places(inner)
+        reads |= read
+        writes |= written
     return reads, writes

@@ -76,14 +76,17 @@ class Folds:
         return leaves
 
 
-def fold_loops(block: Block, program: ProgramOp) -> Folds:
-    """Put leaves with folds in the place of the loops of a block that can be kernels, and say what comes into them."""
+def fold_loops(block: Block, program: ProgramOp) -> Folds | None:
+    """Put leaves with folds in the place of the loops of a block that can be kernels, and say what comes into them;
+    None where no loop is a fold."""
     loops: dict[ComputeOp, ForOp] = {}
     for loop in [op for op in block.ops if isinstance(op, ForOp)]:
         if (leaf := fold_of(loop, program)) is not None:
             block.insert_op_before(leaf, loop)
             loop.detach()
             loops[leaf] = loop
+    if not loops:
+        return None
     folds = Folds(block, BlockGraph(block))
     gone = {op for loop in loops.values() for op in loop.walk()}
     for leaf, loop in loops.items():

@@ -14,8 +14,8 @@ def components(nodes: Iterable[int], successors: Mapping[int, Sequence[int]]) ->
     comes first.
 
     So statements keep the order of the program wherever dependences allow it, and equal parts of a program (layers)
-    come out in equal order. Nodes of a component are sorted. Linear but for the heap; where there is no cycle, as inside
-    of the innermost loops, components are not looked for.
+    come out in equal order. Nodes of a component are sorted. Linear but for the heap; where there is no cycle, as in
+    the innermost loops, components are not looked for.
     """
     alone = [[node] for node in sorted(nodes)]
     order = _in_order(alone, successors)
