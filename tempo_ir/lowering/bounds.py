@@ -82,13 +82,13 @@ class _Checker:
         """The rows are there and have room for what is taken."""
         buffer, index = access.buffer, access.index
         assert isinstance(buffer.type, BufferType)
-        if not index and not buffer.type.dims and access.type == buffer.type.row:
-            return
-        question = (instance.frame, index, buffer.type, access.type)
-        if question not in self.right:
-            self.check_rows(instance, buffer, index)
-            self.check_room(instance, buffer, index, access.type)
-            self.right.add(question)
+        dims = buffer.type.dims
+        if index or dims:
+            question = (instance.frame, index, dims)
+            if question not in self.right:
+                self.check_rows(instance, buffer, index)
+                self.right.add(question)
+        self.check_room(instance, buffer, index, access.type)
 
     def check_rows(self, instance: Instance, buffer: SSAValue, index: Index) -> None:
         """The rows at an index are there; of a range without points nothing is accessed, whatever the other entries."""
@@ -134,7 +134,7 @@ class _Checker:
         assert isinstance(buffer.type, BufferType)
         ranges = [entry for entry in index if isinstance(entry, Slice)]
         slices = len(ranges)
-        if not slices and taken == buffer.type.row and taken.encoding == NoneAttr():
+        if not slices and isinstance(taken.encoding, NoneAttr) and taken == buffer.type.row:
             return
         room, extents = shape_of(buffer.type.accessed(index)), shape_of(taken)
         writer = Writer(instance.frame.iterators, self.space.params)

@@ -104,6 +104,16 @@ def _rows(op: AccessOperation, side: Literal["in", "out"]) -> tuple[list[Index],
     return [index.data for index in cast("ArrayAttr[IndexAttr]", indices)], cast("ArrayAttr[Tensor]", types).data
 
 
+@lru_cache(maxsize=4096)
+def _indices(indices: tuple[Index, ...]) -> ArrayAttr[IndexAttr]:
+    return ArrayAttr(map(IndexAttr, indices))
+
+
+@lru_cache(maxsize=4096)
+def _point(point: tuple[tuple[str, Expr], ...]) -> PointAttr:
+    return PointAttr(point)
+
+
 @lru_cache(maxsize=1024)
 def _segments(reads: int, writes: int) -> DenseArrayBase[IntegerType]:
     return DenseArrayBase.from_list(i32, [reads, writes])
@@ -125,15 +135,15 @@ def _verify_access(access: BufferAccess) -> None:
 
 
 def access_properties(
-    reads: Sequence[BufferAccess], writes: Sequence[BufferAccess], point: PointAttr
+    reads: Sequence[BufferAccess], writes: Sequence[BufferAccess], point: Sequence[tuple[str, Expr]]
 ) -> dict[str, Attribute]:
     """The properties that every access operation has."""
     return {
-        "in_indices": ArrayAttr([IndexAttr(access.index) for access in reads]),
-        "out_indices": ArrayAttr([IndexAttr(access.index) for access in writes]),
+        "in_indices": _indices(tuple([access.index for access in reads])),
+        "out_indices": _indices(tuple([access.index for access in writes])),
         "in_types": ArrayAttr([access.type for access in reads]),
         "out_types": ArrayAttr([access.type for access in writes]),
-        "point": point,
+        "point": _point(tuple(point)),
     }
 
 
@@ -216,7 +226,7 @@ class BodyOperation(AccessOperation, ABC):
             self,
             operands=[access.buffer for access in (*reads, *writes)],
             properties={
-                **access_properties(reads, writes, PointAttr(tuple(point))),
+                **access_properties(reads, writes, point),
                 "operandSegmentSizes": _segments(len(reads), len(writes)),
             },
             regions=[body],
@@ -325,7 +335,7 @@ class HostOp(AccessOperation):
     ):
         super().__init__(
             operands=[[access.buffer for access in reads], [access.buffer for access in writes]],
-            properties={"method": method, **access_properties(reads, writes, PointAttr(tuple(point)))},
+            properties={"method": method, **access_properties(reads, writes, point)},
         )
 
     def verify_(self) -> None:

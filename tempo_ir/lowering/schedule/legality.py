@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from xdsl.ir import Operation, SSAValue
 
@@ -44,6 +45,7 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import TRUE, Cond, Const, Expr, Index, Slice, Sym, conj, negate, substitute
+from tempo_ir.index.hashing import HashedOnce
 from tempo_ir.index.isl import (
     Map,
     Set,
@@ -55,7 +57,7 @@ from tempo_ir.index.isl import (
 )
 from tempo_ir.lowering.instances import Frame, Instance, common_loops, instances
 from tempo_ir.lowering.proofs import IllegalError
-from tempo_ir.lowering.schedule.bodies import FORMULAS, is_body_of, is_copy, is_formula_at
+from tempo_ir.lowering.schedule.bodies import FORMULAS, At, is_body_of, is_copy, is_formula_at
 from tempo_ir.lowering.schedule.timeline import Timeline, named
 
 SOURCES = (InputOp, ParameterOp, HostStateOp)
@@ -151,7 +153,7 @@ def _must_run(op: SdgOp, claim: Claim) -> bool:
         return not same_points or buffer is None or op.key.data not in _output_keys(buffer)
     if isinstance(op, SOURCES) or (isinstance(op, MergeOp) and isinstance(op.result.type, TokenType)):
         return False
-    return not isinstance(op, FORMULAS) or op.results[0] in claim.memory
+    return type(op) not in FORMULAS or op.results[0] in claim.memory
 
 
 def _output_keys(buffer: SSAValue) -> tuple[str, ...]:
@@ -161,13 +163,21 @@ def _output_keys(buffer: SSAValue) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(HashedOnce):
     """A read: the points of `producer` at `index`, from the points of `consumer` where `guard` holds."""
 
     consumer: Domain
     guard: Cond
     index: Index
     producer: Domain
+
+    __hash__ = HashedOnce.__hash__
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def of(consumer: Domain, guard: Cond, index: Index, producer: Domain) -> Step:
+        """The one step, which equal layers share."""
+        return Step(consumer, guard, index, producer)
 
 
 @dataclass(frozen=True)
@@ -205,14 +215,15 @@ def _steps(op: SdgOp) -> Iterator[tuple[Access, Step]]:
     for access, guard in cases:
         producer = access.value.owner
         if isinstance(producer, SdgOp):
-            yield access, Step(op.domain, guard, access.index, producer.domain)
+            yield access, Step.of(op.domain, guard, access.index, producer.domain)
 
 
 def _is_formula(access: Access, reader: SdgOp) -> bool:
     """Whether a reader computes what it reads itself: a formula at a constant distance from its own point."""
     formula = access.value.owner
-    if not isinstance(formula, FORMULAS) or isinstance(reader, HostOp):
+    if type(formula) not in FORMULAS or isinstance(reader, HostOp):
         return False
+    assert isinstance(formula, SdgOp)
     for dim, entry in zip(formula.domain.dims, access.index, strict=True):
         if isinstance(entry, Slice) or not isinstance(entry - Sym(dim), Const):
             return False
@@ -227,6 +238,7 @@ class _Checker:
     timeline: Timeline
     answers: dict[object, Set | None] = field(default_factory=dict)
     maps: dict[object, Map] = field(default_factory=dict)
+    places: dict[object, At] = field(default_factory=dict)
 
     @property
     def space(self) -> Space:
@@ -240,29 +252,31 @@ class _Checker:
             self._check_end(leaf, op)
             return
         assert isinstance(leaf, AccessOperation)
-        bindings = dict(leaf.point)
-        if tuple(bindings) != op.domain.dims:
+        there = self.places.setdefault(leaf.point, At(dict(leaf.point)))
+        if tuple(there.bindings) != op.domain.dims:
             raise IllegalScheduleError(f"a leaf of {op_text(op)} does not state its point", op)
         self._check_writes(found)
         reads = [(read.buffer, read.index) for read in found.instance.reads]
         if isinstance(op, HostOp):
             called = isinstance(leaf, LoopHostOp) and leaf.method == op.callee
-            if not called or reads != [self._row(access, bindings) for access in op.accesses[:-1]]:
+            if not called or reads != [self._row(access, there) for access in op.accesses[:-1]]:
                 raise IllegalScheduleError(f"{op_text(op)} is called with other arguments", op)
             return
         if not isinstance(op, MergeOp):
-            expected = {self._row(access, bindings) for access in op.accesses if not _is_formula(access, op)}
-            if set(reads) != expected:
+            accesses = op.accesses
+            rows = [None if _is_formula(access, op) else self._row(access, there) for access in accesses]
+            if {*reads} != {row for row in rows if row is not None}:
                 raise IllegalScheduleError(f"a leaf of {op_text(op)} reads other rows", op)
-            if not isinstance(leaf, BodyOperation) or not is_body_of(found.instance, op, bindings, self.claim.memory):
+            expected = list(zip(accesses, rows, strict=True))
+            if not isinstance(leaf, BodyOperation) or not is_body_of(found.instance, op, expected, there):
                 raise IllegalScheduleError(f"a leaf of {op_text(op)} at {leaf.point_attr} computes something else", op)
             return
-        self._check_case(found, leaf, op, bindings, set(reads))
+        self._check_case(found, leaf, op, there, set(reads))
 
     def _check_end(self, loop: ForOp, op: SdgOp) -> None:
         """A loop that data ends gives the bound of the dim that its op ends, and reads the rows of the op."""
         right = isinstance(op, UntilOp) and self.space.bound(op.dim) == Sym(loop.gives or "")
-        if not right or loop.until != self._row(op.accesses[0], {op.domain.dims[0]: Sym(loop.iterator)}):
+        if not right or loop.until != self._row(op.accesses[0], At({op.domain.dims[0]: Sym(loop.iterator)})):
             raise IllegalScheduleError(f"a loop does not end as {op_text(op)} says", op)
 
     def _check_writes(self, leaf: Leaf) -> None:
@@ -281,7 +295,7 @@ class _Checker:
         found: Leaf,
         leaf: AccessOperation,
         op: MergeOp,
-        bindings: Mapping[str, Expr],
+        there: At,
         reads: set[object],
     ) -> None:
         """The case that the leaf copies is the first that holds wherever the leaf runs."""
@@ -290,11 +304,11 @@ class _Checker:
         chosen: list[Cond] = []
         for access, cond in _first_cases(op):
             if _is_formula(access, op):
-                fits = not reads and _same_formula(access, leaf, bindings)
+                fits = not reads and _same_formula(access, leaf, there)
             else:
-                fits = reads == {self._row(access, bindings)}
+                fits = reads == {self._row(access, there)}
             if fits:
-                chosen.append(substitute(cond, bindings))
+                chosen.append(substitute(cond, there.bindings))
         frame = found.frame
         key = ("case", frame, tuple(chosen))
         if key not in self.answers:
@@ -302,8 +316,8 @@ class _Checker:
             self.answers[key] = self.timeline.points(frame.iterators, outside)
         self._refuse(self.answers[key], frame.iterators, f"{op_text(op)} takes the wrong case", op)
 
-    def _row(self, access: Access, bindings: Mapping[str, Expr]) -> tuple[SSAValue, Index]:
-        return self.claim.memory[access.value], substitute(access.index, bindings)
+    def _row(self, access: Access, there: At) -> tuple[SSAValue, Index]:
+        return self.claim.memory[access.value], there.rows(access.index)
 
     def check_once(self, op: SdgOp, leaves: Sequence[Leaf]) -> None:
         """The leaves of an op together run each point of its domain once."""
@@ -380,8 +394,8 @@ def _first_cases(op: MergeOp) -> Iterator[tuple[Access, Cond]]:
         earlier.append(cond)
 
 
-def _same_formula(access: Access, leaf: AccessOperation, bindings: Mapping[str, Expr]) -> bool:
+def _same_formula(access: Access, leaf: AccessOperation, there: At) -> bool:
     """Whether a leaf that copies a formula has the formula of the case in its body."""
     formula, found = access.value.owner, leaf.regions[0].block.first_op
     assert isinstance(formula, SdgOp)
-    return found is not None and is_formula_at(found, formula, substitute(access.index, bindings))
+    return found is not None and is_formula_at(found, formula, there.rows(access.index))
