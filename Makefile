@@ -57,8 +57,9 @@ format: $(STAMP)
 	ruff check --fix .
 	ruff format .
 
+# all benchmarks, for docs/benchmarks.md: hours on two cores (`make bench QUICK=--quick`: minutes)
 bench: $(STAMP)
-	$(BIN)/python -m benchmarks first
+	$(BIN)/python -m benchmarks all $(QUICK)
 
 clean:
 	rm -rf build .pytest_cache .ruff_cache

@@ -1,36 +1,63 @@
-"""`python -m benchmarks NAME [--quick] [--json FILE]`."""
+"""`python -m benchmarks NAME [--quick] [--json FILE] [--threads N]`; `all` runs each in a process and writes a page."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
-# One thread for everybody, before torch, jax or numpy start their pools.
-os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", TEMPO_NUM_THREADS="1")
-os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1")
-os.environ.setdefault("JAX_PLATFORMS", "cpu")
-
-from benchmarks import ablation, compiling, first
-from benchmarks.harness import Report
-
-BENCHMARKS = {"ablation": ablation.run, "compiling": compiling.run, "first": first.run}
+NAMES = ("first", "decode", "rnn", "rl", "kernels", "compile", "memory", "ablation")
+"""A module of this package each, with a function `run(report, quick)`."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks", description="tempo_ir beside torch and jax on the same work"
+        prog="python -m benchmarks", description="tempo_ir beside jax, torch and stable-baselines3 on the same work"
     )
-    parser.add_argument("name", choices=sorted(BENCHMARKS), help="which benchmark")
+    parser.add_argument("name", choices=(*NAMES, "all"), help="which benchmark")
     parser.add_argument("--quick", action="store_true", help="smaller cases and fewer rounds")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows as JSON")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows as JSON (all: a directory)")
+    parser.add_argument("--page", type=Path, metavar="FILE", help="all: where the page goes (docs/benchmarks.md)")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads for every system (1)")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="KEY=VALUE", help="only cases with this value, as T=1024"
+    )
     arguments = parser.parse_args()
-    report = Report()
-    BENCHMARKS[arguments.name](report, quick=arguments.quick)
+    if arguments.name == "all":
+        return run_all(arguments)
+    limit_threads(arguments.threads)
+    from benchmarks.harness import Report
+
+    report = Report(only=dict(one.split("=", 1) for one in arguments.only))
+    import_module(f"benchmarks.{arguments.name}").run(report, quick=arguments.quick)
     report.print()
     if arguments.json is not None:
         report.write_json(arguments.json)
+    return 0
+
+
+def limit_threads(count: int) -> None:
+    """As many threads for everybody, before torch, jax or numpy start their pools."""
+    for name in ("OMP", "MKL", "OPENBLAS", "TEMPO"):
+        os.environ[f"{name}_NUM_THREADS"] = str(count)
+    several = "true" if count > 1 else "false"
+    os.environ["XLA_FLAGS"] = f"--xla_cpu_multi_thread_eigen={several} intra_op_parallelism_threads={count}"
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+
+def run_all(arguments: argparse.Namespace) -> int:
+    """Every benchmark in a process of its own, then the page of their reports."""
+    from benchmarks.page import write_page
+
+    directory = arguments.json or Path("build/benchmarks")
+    for name in NAMES:
+        command = [sys.executable, "-m", "benchmarks", name, "--json", str(directory / f"{name}.json")]
+        command += ["--threads", str(arguments.threads), *["--quick"] * arguments.quick]
+        subprocess.run(command, check=True)
+    write_page(directory, arguments.page or Path("docs/benchmarks.md"), NAMES)
     return 0
 
 

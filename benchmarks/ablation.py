@@ -16,8 +16,8 @@ import numpy as np
 
 import tempo_ir as tp
 from benchmarks.cartpole import TimedCartPoles
-from benchmarks.first import MODEL, PROMPT, Silent, finish
-from benchmarks.harness import Report, System, compare
+from benchmarks.first import MODEL, PROMPT, Silent
+from benchmarks.harness import Report, System, compare, finish
 from examples import llama, reinforce
 from tempo_ir.passes.pipeline import DEFAULT_PIPELINE
 from tempo_ir.runtime.compiler import OPTIONAL

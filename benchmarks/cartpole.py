@@ -1,4 +1,4 @@
-"""The environments of the REINFORCE benchmark, with a clock inside: all systems step the same objects."""
+"""gymnasium's environments of the reinforcement-learning benchmarks, with a clock inside: all systems step the same."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ import numpy as np
 
 
 class TimedCartPoles:
-    """gymnasium's CartPole-v1, `n` of them in turn; `seconds` is the time spent inside, making them included."""
+    """gymnasium's CartPole-v1, `n` of them in turn; `seconds` is the time spent inside, making them included.
 
-    def __init__(self, n: int):
+    `vectorised` takes gymnasium's CartPole in numpy, all environments in one step.
+    """
+
+    def __init__(self, n: int, vectorised: bool = False):
         start = time.perf_counter()
-        self.environments = gymnasium.make_vec("CartPole-v1", n, vectorization_mode="sync")
+        mode = "vector_entry_point" if vectorised else "sync"
+        self.environments = gymnasium.make_vec("CartPole-v1", n, vectorization_mode=mode)
         self.seconds = time.perf_counter() - start
 
-    def reset(self, seed: int) -> np.ndarray:
+    def reset(self, seed: int = 0) -> np.ndarray:
         start = time.perf_counter()
         observation = self.environments.reset(seed=int(seed))[0]
         self.seconds += time.perf_counter() - start

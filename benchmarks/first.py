@@ -14,12 +14,11 @@ from typing import Any
 
 import jax
 import numpy as np
-import torch
 from safetensors.numpy import load_file
 
 import tempo_ir as tp
 from benchmarks.cartpole import TimedCartPoles
-from benchmarks.harness import Report, System, compare, read_bandwidth
+from benchmarks.harness import Report, System, compare, finish, jax_compiled, read_bandwidth
 from benchmarks.llama_jax import JaxLlama
 from benchmarks.llama_torch import TorchLlama
 from benchmarks.reinforce_jax import JaxReinforce
@@ -32,7 +31,6 @@ PROMPT = 8
 
 def run(report: Report, quick: bool = False) -> None:
     """Add the rows of both benchmarks to the report."""
-    torch.set_num_threads(1)
     rounds = 3 if quick else 7
     decode(report, lengths=(64, 256) if quick else (64, 256, 1024), batches=(1, 4), rounds=rounds)
     train(report, iterations=1 if quick else 3, steps=100 if quick else 500, rounds=rounds)
@@ -49,13 +47,10 @@ def decode(report: Report, lengths: Sequence[int], batches: Sequence[int], round
         """The three systems on one prompt (P, batch), after a comparison of their tokens."""
         arguments: dict[str, Any] = {"prompt": prompt, "T": length, "state": executable.init()}
         rows = prompt.T.astype(np.int32)
-        start = time.perf_counter()
-        jitted = static.compile(len(rows), PROMPT, length)
-        jax_seconds = time.perf_counter() - start
+        jitted, jax_seconds, scratch = jax_compiled(static.jit(length), static.parameters, rows)
         tokens = executable(**arguments)["token"]
         check_tokens("torch", tokens, eager.generate(prompt.T, length).T)
         check_tokens("jax", tokens, np.asarray(jitted(static.parameters, rows)).T)
-        scratch = jitted.memory_analysis().temp_size_in_bytes
         return [
             System("tempo_ir", lambda: finish(executable(**arguments)), compile_seconds, executable.stats.peak_bytes),
             System("torch", lambda: finish(eager.generate(prompt.T, length)), 0.0),
@@ -77,11 +72,6 @@ def check_tokens(system: str, ours: np.ndarray, theirs: np.ndarray) -> None:
     if not np.array_equal(ours, theirs):
         first = int(np.argwhere((ours != theirs).any(axis=1))[0, 0])
         raise SystemExit(f"decode: tempo_ir and {system} disagree from token {first} on")
-
-
-def finish(_: Any) -> float:
-    """Nothing is taken out of the time."""
-    return 0.0
 
 
 def decode_bound(weights: dict[str, np.ndarray], config: dict[str, Any], length: int, batch: int) -> float:

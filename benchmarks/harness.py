@@ -1,14 +1,18 @@
-"""Alternate timing of several systems on one piece of work, and the report in text and JSON."""
+"""Alternate timing of several systems on one piece of work, what the machine can do, and the report."""
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import json
+import math
 import os
 import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -35,7 +39,8 @@ class System:
     """One contender: a name, a run of the whole work, and what it cost to prepare it.
 
     `run` does the work once and returns the seconds to leave out of the time (0.0 mostly). `units` in `compare` says
-    how many units (tokens, iterations) one run is.
+    how many units (tokens, iterations) one run is. Where `peak_bytes` is None, it is what the process grows by in the
+    first run.
     """
 
     name: str
@@ -47,7 +52,7 @@ class System:
 
 @dataclass
 class Sheet:
-    """A table of numbers of any kind."""
+    """A table of numbers of any kind; NaN is none."""
 
     title: str
     headings: tuple[str, ...]
@@ -59,7 +64,8 @@ class Sheet:
 
 
 HEADINGS = (
-    "benchmark", "case", "system", "median", "min", "max", "ratio", "compile", "peak MB", "launches", "bound",
+    "benchmark", "case", "system", "median", "min", "max", "ratio", "of cpu", "compile", "peak MB", "launches", "bound",
+    "of bound",
 )  # fmt: skip
 
 
@@ -87,17 +93,59 @@ class Report:
     rows: list[Row] = field(default_factory=list[Row])
     ratios: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     sheets: list[Sheet] = field(default_factory=list[Sheet])
+    notes: list[str] = field(default_factory=list[str])
+    only: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Values that a case must have to be run, as text."""
+
+    def wants(self, case: Mapping[str, Any]) -> bool:
+        """Whether a case is to be run."""
+        return all(key not in case or str(case[key]) == value for key, value in self.only.items())
 
     def write_json(self, path: Path) -> None:
-        """Write `{"machine": {...}, "rows": [...], "ratios": [...], "sheets": [...]}`."""
+        """Write `{"machine": {...}, "rows": [...], "ratios": [...], "sheets": [...], "notes": [...]}`."""
         path.parent.mkdir(parents=True, exist_ok=True)
         document = {
             "machine": machine(),
             "rows": [asdict(row) for row in self.rows],
             "ratios": self.ratios,
             "sheets": [asdict(sheet) for sheet in self.sheets],
+            "notes": self.notes,
         }
         path.write_text(json.dumps(document, indent=2) + "\n")
+
+    def add(
+        self,
+        benchmark: str,
+        case: Mapping[str, Any],
+        system: str,
+        times: Sequence[Measurement],
+        compile_seconds: float = 0.0,
+        peak_bytes: int | None = None,
+        launches: int | None = None,
+        bound: float | None = None,
+    ) -> None:
+        """A row of the times per unit of work."""
+        seconds = [m.seconds for m in times]
+        cpu = statistics.median(m.cpu - m.excluded for m in times)
+        row = Row(
+            benchmark, dict(case), system, statistics.median(seconds), min(seconds), max(seconds), cpu,
+            compile_seconds, peak_bytes, launches, bound,
+        )  # fmt: skip
+        self.rows.append(row)
+
+    def add_ratios(self, benchmark: str, case: Mapping[str, Any], times: Mapping[str, Sequence[Measurement]]) -> None:
+        """The ratio of each system's time over tempo_ir's: the median of those of its alternate runs, and of their
+        processor time, which says more where the machine has other work."""
+        ours = times["tempo_ir"]
+        for system, theirs in times.items():
+            if system == "tempo_ir":
+                continue
+            pairs = [(a.seconds / b.seconds, (a.cpu - a.excluded) / max(b.cpu - b.excluded, 1e-9))
+                     for a, b in zip(theirs, ours, strict=True)]  # fmt: skip
+            wall, cpu = (statistics.median(column) for column in zip(*pairs, strict=True))
+            self.ratios.append(
+                {"benchmark": benchmark, "case": dict(case), "system": system, "median_ratio": wall, "cpu_ratio": cpu}
+            )
 
     def print(self) -> None:
         """A table of all rows with the median ratio of every system's time over tempo_ir's, and the other tables."""
@@ -108,34 +156,51 @@ class Report:
             for number, heading in enumerate(sheet.headings):
                 table.add_column(heading, justify="right" if number else "left")
             for name, numbers in sheet.lines:
-                table.add_row(name, *(f"{number:.3f}" for number in numbers))
-            Console(width=160).print(table)
+                table.add_row(name, *(format_number(number) for number in numbers))
+            Console(width=170).print(table)
+        for note in self.notes:
+            print(note)
 
     def _print_rows(self) -> None:
         table = Table(title="seconds per unit of work; ratio = time over tempo_ir's, median of alternate pairs")
         for heading in HEADINGS:
             table.add_column(heading, justify="left" if heading in ("benchmark", "case", "system") else "right")
-        ratio_of = {(r["benchmark"], str(r["case"]), r["system"]): r["median_ratio"] for r in self.ratios}
+        ratio_of = {
+            (r["benchmark"], str(r["case"]), r["system"]): (r["median_ratio"], r["cpu_ratio"]) for r in self.ratios
+        }
         for row in self.rows:
-            ratio = ratio_of.get((row.benchmark, str(dict(row.case)), row.system))
+            ratios = ratio_of.get((row.benchmark, str(dict(row.case)), row.system), ())
             table.add_row(
                 row.benchmark,
                 " ".join(f"{key}={value}" for key, value in row.case.items()),
                 row.system,
                 *(format_seconds(x) for x in (row.median_s, row.min_s, row.max_s)),
-                "" if ratio is None else f"{ratio:.2f}x",
+                *([f"{ratio:.2f}x" for ratio in ratios] or ["", ""]),
                 f"{row.compile_s:.2f} s",
                 "" if row.peak_bytes is None else f"{row.peak_bytes / 1e6:.2f}",
                 "" if row.launches is None else str(row.launches),
                 "" if row.bound_s is None else format_seconds(row.bound_s),
+                "" if row.bound_s is None else f"{row.bound_s / row.median_s:.2f}",
             )
-        Console(width=160).print(table)
+        Console(width=170).print(table)
 
 
 def format_seconds(seconds: float) -> str:
     if seconds >= 1.0:
         return f"{seconds:.3f} s"
     return f"{seconds * 1e3:.3f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"
+
+
+def format_number(number: float) -> str:
+    """Four digits; nothing for NaN."""
+    if number != number:
+        return ""
+    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
+
+
+def finish(_: Any) -> float:
+    """The work of a run whose time is all of it."""
+    return 0.0
 
 
 def compare(
@@ -149,29 +214,15 @@ def compare(
 ) -> None:
     """Run all systems in turn, `rounds` times after one warm-up each, and add their rows and ratios to the report."""
     times: dict[str, list[Measurement]] = {system.name: [] for system in systems}
-    for system in systems:
-        measure(system)
+    grown = {system.name: grown_bytes(system.run) for system in systems}
     for _ in range(rounds):
         for system in systems:
             times[system.name].append(measure(system))
-    ours = [m.seconds for m in times["tempo_ir"]]
     for system in systems:
-        seconds = [m.seconds / units for m in times[system.name]]
-        cpu = statistics.median((m.cpu - m.excluded) / units for m in times[system.name])
-        report.rows.append(
-            Row(benchmark, dict(case), system.name, statistics.median(seconds), min(seconds), max(seconds), cpu,
-                system.compile_seconds, system.peak_bytes, system.launches, bound)
-        )  # fmt: skip
-        if system.name != "tempo_ir":
-            pairs = [theirs.seconds / mine for theirs, mine in zip(times[system.name], ours, strict=True)]
-            report.ratios.append(
-                {
-                    "benchmark": benchmark,
-                    "case": dict(case),
-                    "system": system.name,
-                    "median_ratio": statistics.median(pairs),
-                }
-            )
+        peak = grown[system.name] if system.peak_bytes is None else system.peak_bytes
+        found = [Measurement(m.wall / units, m.cpu / units, m.excluded / units) for m in times[system.name]]
+        report.add(benchmark, case, system.name, found, system.compile_seconds, peak, system.launches, bound)
+    report.add_ratios(benchmark, case, times)
 
 
 def measure(system: System) -> Measurement:
@@ -180,17 +231,81 @@ def measure(system: System) -> Measurement:
     return Measurement(time.perf_counter() - wall, time.process_time() - cpu, excluded)
 
 
+def grown_bytes(run: Callable[[], Any]) -> int:
+    """What the resident memory of this process grows by, at most, while it runs; 0 where the system does not say."""
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if not reset.exists():
+        run()
+        return 0
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)  # what is free but kept would be used again without growing
+    reset.write_text("5")
+    before = resident(status, "VmRSS")
+    run()
+    return max(resident(status, "VmHWM") - before, 0)
+
+
+def resident(status: Path, field: str) -> int:
+    """A size of /proc/self/status, in bytes."""
+    (line,) = [line for line in status.read_text().splitlines() if line.startswith(field)]
+    return int(line.split()[1]) * 1024
+
+
+@cache
 def read_bandwidth(size: int) -> float:
-    """Bytes per second at which one thread reads `size` bytes of f32 over and over (best of 10)."""
+    """Bytes per second at which one thread reads `size` bytes of f32 over and over (best of 20)."""
     import numpy as np
 
     data = np.ones(max(size // 4, 1), np.float32)
-    best = 0.0
-    for _ in range(10):
-        start = time.perf_counter()
-        data.max()
-        best = max(best, data.nbytes / (time.perf_counter() - start))
+    return data.nbytes / min(seconds_of(read) for _ in range(10) for read in (data.max, lambda: np.dot(data, data)))
+
+
+@cache
+def peak_flops() -> float:
+    """f32 operations per second of one thread in the fastest matrix product at hand (best of 40)."""
+    import numpy as np
+    import torch
+
+    best, size = 0.0, 384
+    a = np.ones((size, size), np.float32)
+    b = torch.from_numpy(a)
+    for _ in range(20):
+        for product in (lambda: a @ a, lambda: b @ b):
+            best = max(best, 2.0 * size**3 / seconds_of(product))
     return best
+
+
+def seconds_of(call: Callable[[], Any]) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def jax_compiled(jitted: Any, *arguments: Any) -> tuple[Any, float, int]:
+    """What jax compiles of a jitted function for these arguments, the seconds that took, and the bytes it needs beside
+    arguments and results."""
+    start = time.perf_counter()
+    executable = jitted.lower(*arguments).compile()
+    return executable, time.perf_counter() - start, executable.memory_analysis().temp_size_in_bytes
+
+
+def bound_of(read: float, operations: float, footprint: float | None = None) -> float:
+    """Seconds below which no program on one thread can read so many bytes and do so many f32 operations.
+
+    `footprint` is the size of what is read again and again, where that is less than `read`.
+    """
+    size = rounded(read if footprint is None else footprint)
+    return max(read / read_bandwidth(size) if read else 0.0, operations / peak_flops() if operations else 0.0)
+
+
+def rounded(size: float) -> int:
+    """A size or a little less, one of two in an octave: as many measurements of the bandwidth do."""
+    return int(2 ** (math.floor(2 * math.log2(max(size, 1024))) / 2))
+
+
+PACKAGES = ("tempo_ir", "xdsl", "llvmlite", "numpy", "torch", "jax", "gymnasium", "stable-baselines3")
+"""Whose versions a report names."""
 
 
 def machine() -> dict[str, Any]:
@@ -205,11 +320,9 @@ def machine() -> dict[str, Any]:
     return {
         "processor": processor_name(),
         "cores": os.cpu_count(),
-        "threads": 1,
+        "threads": int(os.environ.get("TEMPO_NUM_THREADS", "1")),
         "python": platform.python_version(),
-        "versions": {
-            name: installed(name) for name in ("tempo_ir", "xdsl", "llvmlite", "numpy", "torch", "jax", "gymnasium")
-        },
+        "versions": {name: installed(name) for name in PACKAGES},
     }
 
 

@@ -4,6 +4,8 @@
     python examples/llama.py --window 8                         the same with sliding-window attention
     python examples/llama.py --window 8 --global-every 2        every second layer looks back all the way
     python examples/llama.py --until 994                        no further than to token 994
+    python examples/llama.py --weights bf16 --cache bf16        weights and caches in half the bytes, computed in f32
+    python examples/llama.py --weights i8                       weights in a quarter
     tempo-opt examples/llama.py --set window=64                 the program as sdg text
 
 `model` is a checkpoint in Hugging Face layout (config.json, model.safetensors). Where it is missing, a small one of
@@ -21,7 +23,7 @@ import tempo_ir as tp
 from tempo_ir import llm
 
 
-def attend(layer, x, t, window):
+def attend(layer, x, t, window, cache=None):
     """Causal attention with grouped queries over the keys and values of the steps so far: (batch, hidden) at each t."""
     batch = x.shape[0]
     q = layer.q(x).reshape(batch, layer.kv_heads, layer.group, layer.width)
@@ -29,6 +31,8 @@ def attend(layer, x, t, window):
     v = layer.v(x).reshape(batch, layer.kv_heads, layer.width)
     q = llm.rope(q, t, layer.frequencies) * layer.width**-0.5
     k = llm.rope(k, t, layer.frequencies)
+    if cache is not None:
+        k, v = tp.cast(k, cache), tp.cast(v, cache)
     past = slice(0 if window is None else tp.maximum(0, t - window + 1), t + 1)  # the whole KV-cache policy
     score = tp.einsum("bhgd,nbhd->bhgn", q, k[past])
     mixed = tp.einsum("bhgn,nbhd->bhgd", tp.softmax(score), v[past])
@@ -36,8 +40,11 @@ def attend(layer, x, t, window):
 
 
 @tp.program
-def decode(model="build/tiny-llama", window=None, batch=1, layers=None, until=None, global_every=None):
-    net = llm.Llama.from_pretrained(checkpoint(model), layers=layers)
+def decode(
+    model="build/tiny-llama", window=None, batch=1, layers=None, until=None, global_every=None, weights=None, cache=None
+):
+    weights, cache = (name and getattr(tp, name) for name in (weights, cache))
+    net = llm.Llama.from_pretrained(checkpoint(model), layers=layers, weights=weights)
     t, T = tp.dim("t", until=None if until is None else lambda: tp.all(ended))  # T steps are then the most there may be
     p, P = tp.dim("p", at_most=T)  # `where P <= T`, checked at the call
     prompt = tp.input("prompt", tp.i64[batch], over=p)
@@ -45,7 +52,7 @@ def decode(model="build/tiny-llama", window=None, batch=1, layers=None, until=No
     x = net.embed(token)
     for number, layer in enumerate(net.layers, 1):
         sees_all = global_every is not None and number % global_every == 0
-        x = x + attend(layer, layer.norm_in(x), t, None if sees_all else window)
+        x = x + attend(layer, layer.norm_in(x), t, None if sees_all else window, cache)
         x = x + layer.mlp(layer.norm_post(x))
     logits = net.head(net.norm(x))  # needed, hence computed, only for P - 1 <= t < T - 1
     following = tp.argmax(logits, axis=-1)
@@ -79,6 +86,9 @@ def main() -> None:
     )
     parser.add_argument("--tokens", type=int, default=32, help="how many tokens to decode")
     parser.add_argument("--until", type=int, default=None, help="the token that ends the sequence (default: none)")
+    types = ("f32", "bf16", "f16")
+    parser.add_argument("--weights", choices=(*types, "i8"), help="how weights are stored (default: f32)")
+    parser.add_argument("--cache", choices=types, help="how keys and values are stored (default: f32)")
     arguments = parser.parse_args()
     exe = tp.compile(
         decode(
@@ -86,6 +96,8 @@ def main() -> None:
             window=arguments.window,
             until=arguments.until,
             global_every=arguments.global_every,
+            weights=arguments.weights,
+            cache=arguments.cache,
         )
     )
     prompt = np.array([[1], [17], [29], [5]])

@@ -12,6 +12,7 @@ import pytest
 # a folder's tests share a module beside them, such as `frontend_support`
 sys.path[:0] = [str(folder) for folder in sorted(Path(__file__).parent.iterdir()) if folder.is_dir()]
 
+os.environ.setdefault("TEMPO_NUM_THREADS", "1")  # tests run side by side; those of threads say how many
 os.environ.setdefault("NO_COLOR", "1")  # rich and argparse colour their output by the terminal; tests compare text
 
 

@@ -147,6 +147,27 @@ def integer_range(element_type: Attribute) -> tuple[int, int]:
     return (0, 2**bits) if name.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1))
 
 
+_EXACT_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
+"""The bits of the significand: integers of so many bits are exact."""
+
+
+def holds(wide: Attribute, narrow: Attribute) -> bool:
+    """Whether a numeric element type has every value of another: then a cast to it changes none."""
+    if wide == narrow:
+        return True
+    if is_bool(wide) or is_bool(narrow):
+        return False
+    if is_float(narrow):
+        return is_float(wide) and (dtype_name(narrow), dtype_name(wide)) in {
+            ("f16", "f32"), ("f16", "f64"), ("bf16", "f32"), ("bf16", "f64"), ("f32", "f64"),
+        }  # fmt: skip
+    low, high = integer_range(narrow)
+    if is_float(wide):
+        return max(-low, high) <= 1 << _EXACT_BITS[dtype_name(wide)]
+    least, greatest = integer_range(wide)
+    return least <= low and high <= greatest
+
+
 def accessed_type(tensor_type: Attribute, index: Index, dims: tuple[str, ...] = ()) -> Tensor:
     """The type of `%x[index]` where `%x : tensor_type` varies over `dims`.
 

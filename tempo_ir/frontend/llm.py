@@ -27,8 +27,8 @@ import numpy as np
 from tempo_ir.frontend import elementwise as el
 from tempo_ir.frontend import shapes
 from tempo_ir.frontend.checkpoint import Checkpoint, CheckpointError, write_safetensors
-from tempo_ir.frontend.description import Array
-from tempo_ir.frontend.dtypes import DType, f32
+from tempo_ir.frontend.description import Array, Initialiser
+from tempo_ir.frontend.dtypes import DType, bf16, f16, f32, f64, i8
 from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.frontend.nn import Module, RMSNorm, linear
 from tempo_ir.frontend.state import parameter
@@ -116,16 +116,37 @@ def rope(x: Tensor, position: Value, frequencies: Array | None = None) -> Tensor
     return shapes.concat([first * cos - second * sin, second * cos + first * sin], -1)
 
 
-class Projection(Module):
-    """A linear layer without bias: (..., inputs) -> (..., outputs)."""
+class Matrix(Module):
+    """Weights as they are stored, (outputs, inputs), and computed with as the type of what they are multiplied with:
+    of a float type, or i8 with one scale per row."""
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None):
-        self.weight = weight
-        self.bias = bias
+    def __init__(self, weight: Tensor, scale: Tensor | None = None):
+        self.weight, self.scale = weight, scale
+
+    def product(self, x: Tensor) -> Tensor:
+        """`x @ weight.T`: (..., inputs) -> (..., outputs)."""
+        y = linear(x, self.weight)
+        return y if self.scale is None else y * self.scale
+
+    def rows(self, ids: Tensor, dtype: DType) -> Tensor:
+        """Rows at integer positions, in the type to compute with: (...) -> (..., inputs)."""
+        rows = el.cast(shapes.take(self.weight, ids, 0), dtype)
+        if self.scale is None:
+            return rows
+        scale = shapes.take(self.scale, ids, 0)
+        return rows * shapes.reshape(scale, (*scale.shape, 1))
+
+
+class Projection(Module):
+    """A linear layer: (..., inputs) -> (..., outputs)."""
+
+    def __init__(self, matrix: Matrix, bias: Tensor | None = None):
+        self.matrix, self.bias = matrix, bias
 
     def __call__(self, x: Tensor) -> Tensor:
         """The layer's output."""
-        return linear(x, self.weight, self.bias)
+        y = self.matrix.product(x)
+        return y if self.bias is None else y + self.bias
 
 
 class FeedForward(Module):
@@ -174,8 +195,8 @@ class Llama(Module):
         count = config.layers if layers is None else layers
         if not 0 < count <= config.layers:
             raise ProgramError(f"the model has {config.layers} layers, {count} are asked for")
-        self.config = config
-        self.table = weights.tensor("model.embed_tokens.weight", config.vocabulary, config.hidden)
+        self.config, self.dtype = config, weights.dtype
+        self.table = weights.matrix("model.embed_tokens", config.vocabulary, config.hidden)
         self.layers = [Layer(weights, f"model.layers.{number}") for number in range(count)]
         self.norm = weights.norm("model.norm")
         tied = config.tied or "lm_head.weight" not in weights.checkpoint.files
@@ -183,16 +204,31 @@ class Llama(Module):
 
     def embed(self, ids: Tensor) -> Tensor:
         """The rows of the embedding table: (...) -> (..., hidden)."""
-        return shapes.take(self.table, ids, 0)
+        return self.table.rows(ids, self.dtype)
 
     @classmethod
-    def from_pretrained(cls, directory: str | PathLike[str], *, layers: int | None = None, dtype: DType = f32) -> Llama:
+    def from_pretrained(
+        cls,
+        directory: str | PathLike[str],
+        *,
+        layers: int | None = None,
+        dtype: DType = f32,
+        weights: DType | None = None,
+    ) -> Llama:
         """The model of a checkpoint in Hugging Face layout; `layers` takes only the first ones.
 
-        Raises CheckpointError where files or tensors are missing or are no Llama model.
+        It computes in `dtype`. Matrices are stored in `weights`, by default in `dtype` too: bf16 or f16 halve the bytes
+        that decoding reads; i8, with one scale per row (`NAME.scale`), rounds each to 1/127 of the greatest of its row.
+        Norms and biases stay in `dtype`.
+
+        Raises CheckpointError where files or tensors are missing or are no Llama model, ProgramError for a type that
+        holds no weights.
         """
         checkpoint = Checkpoint.open(directory)
-        return cls(Weights(checkpoint, Config.of(checkpoint.config), dtype), layers)
+        stored = dtype if weights is None else weights
+        if stored not in (i8, bf16, f16, f32, f64):
+            raise ProgramError(f"weights are stored in a float type or i8, not in {stored}")
+        return cls(Weights(checkpoint, Config.of(checkpoint.config), dtype, stored), layers)
 
 
 @dataclass(frozen=True)
@@ -202,24 +238,44 @@ class Weights:
     checkpoint: Checkpoint
     config: Config
     dtype: DType
+    stored: DType
 
-    def tensor(self, name: str, *shape: int) -> Tensor:
-        """A parameter whose first value is the checkpoint's tensor."""
+    def matrix(self, name: str, outputs: int, inputs: int) -> Matrix:
+        """Weights in the type in which they are stored."""
+        path = f"{name}.weight"
+        if self.stored != i8:
+            return Matrix(self.tensor(path, outputs, inputs, dtype=self.stored))
+        rows, scale = (self._quantised(path, part) for part in range(2))
+        weight = self.tensor(path, outputs, inputs, dtype=i8, init=rows)
+        return Matrix(weight, parameter(f"{name}.scale", f32[outputs], scale))
+
+    def _quantised(self, path: str, part: int) -> Initialiser:
+        return lambda generator, shape: quantised(self.checkpoint.read(path))[part]
+
+    def tensor(self, name: str, *shape: int, dtype: DType | None = None, init: Initialiser | None = None) -> Tensor:
+        """A parameter whose first value is the checkpoint's tensor, or made by `init`."""
         stored = self.checkpoint.shape(name)
         if stored != shape:
             raise CheckpointError(f"the tensor '{name}' has the shape {stored}, config.json implies {shape}")
-        return parameter(name, self.dtype[shape], self.checkpoint.initialiser(name))
+        return parameter(name, (dtype or self.dtype)[shape], init or self.checkpoint.initialiser(name))
 
     def projection(self, name: str, inputs: int, outputs: int) -> Projection:
         """A linear layer, with a bias where the checkpoint has one."""
-        weight = self.tensor(f"{name}.weight", outputs, inputs)
         biased = f"{name}.bias" in self.checkpoint.files
-        return Projection(weight, self.tensor(f"{name}.bias", outputs) if biased else None)
+        return Projection(self.matrix(name, outputs, inputs), self.tensor(f"{name}.bias", outputs) if biased else None)
 
     def norm(self, name: str) -> RMSNorm:
         """A norm over the hidden axis."""
         init = self.checkpoint.initialiser(f"{name}.weight")
         return RMSNorm(self.config.hidden, eps=self.config.eps, name=name, dtype=self.dtype, init=init)
+
+
+def quantised(weight: Array) -> tuple[Array, Array]:
+    """Whole numbers from -127 to 127, and the scale of each row: (rows, columns) -> i8 of that shape, f32 (rows,)."""
+    wide = weight.astype(np.float32)
+    scale = np.abs(wide).max(axis=1, initial=0.0) / np.float32(127)
+    scale[scale == 0] = 1
+    return np.rint(wide / scale[:, None]).astype(np.int8), scale
 
 
 def write_random_llama(
@@ -283,8 +339,10 @@ __all__ = [
     "FeedForward",
     "Layer",
     "Llama",
+    "Matrix",
     "Projection",
     "inverse_frequencies",
+    "quantised",
     "rope",
     "write_random_llama",
 ]

@@ -102,15 +102,11 @@ class State(Tensor):
         merge = self.value.owner
         assert isinstance(merge, sdg.MergeOp)
         merge.set_cases(carried(self.steps, bounds, self.first, update))
-        last = sdg.MergeOp(
-            (ix.disj(*(ix.compare("=", bound, 0) for bound in bounds.values())), sdg.Access(self.first)),
-            (
-                ix.conj(*(ix.compare(">", bound, 0) for bound in bounds.values())),
-                previous(update, {name: bound - 1 for name, bound in bounds.items()}),
-            ),
-            domain=Domain(),
-            result_type=self.value.type,
-        )
+        none = ix.disj(*(ix.compare("=", bound, 0) for bound in bounds.values()))
+        some = ix.conj(*(ix.compare(">", bound, 0) for bound in bounds.values()))
+        after = previous(update, {name: bound - 1 for name, bound in bounds.items()})
+        cases = [case for case in ((none, sdg.Access(self.first)), (some, after)) if case[0] != ix.FALSE]
+        last = sdg.MergeOp(*cases, domain=Domain(), result_type=self.value.type)
         recording.add(last, self.place, hint(f"{self.label}_last"))
         recording.add(sdg.OutputOp(self.label, last.result), self.place)
 
@@ -128,6 +124,8 @@ def carried(
     ]
     for position in reversed(range(len(steps))):
         name, inner = steps[position], steps[position + 1 :]
+        if bounds[name] == ix.Const(1):
+            continue  # a dim of one point has no step before
         cond = ix.conj(ix.compare(">", ix.Sym(name), 0), *(ix.compare("=", ix.Sym(other), 0) for other in inner))
         point: dict[str, Expr] = {name: ix.Sym(name) - 1}
         point.update({other: bounds[other] - 1 for other in inner})

@@ -16,6 +16,7 @@ PassFactory = Callable[[], "type[ModulePass]"]
 def get_all_passes() -> dict[str, PassFactory]:
     """Every pass of this package by name, in alphabetical order. The lowerings are passes too: `tempo_ir.lowering`."""
     return {
+        "sdg-absorb-casts": lazy("tempo_ir.passes.sdg_absorb_casts:SdgAbsorbCastsPass"),
         "sdg-accumulate": lazy("tempo_ir.passes.sdg_accumulate:SdgAccumulatePass"),
         "sdg-autodiff": lazy("tempo_ir.passes.sdg_autodiff:SdgAutodiffPass"),
         "sdg-cse": lazy("tempo_ir.passes.sdg_cse:SdgCsePass"),

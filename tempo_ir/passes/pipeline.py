@@ -14,6 +14,7 @@ DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-lift",
     "sdg-accumulate",
     "sdg-vectorize",
+    "sdg-absorb-casts",
     "sdg-simplify",
     "sdg-fold-constants",
     "sdg-cse",

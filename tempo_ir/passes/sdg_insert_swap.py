@@ -236,12 +236,12 @@ def memories(ops: Sequence[SdgOp], dim: str) -> list[tuple[SSAValue, ...]]:
 
 
 def _problem(access: Access, dim: str) -> str | None:
-    """Why a read does not take the rows one by one; None if it does."""
+    """Why a read takes neither the rows one by one nor the same one always; None if it does."""
     entry = access.index[domain_of(access.value).dims.index(dim)]
     if isinstance(entry, Slice):
         return f"{access} is read at once"
-    near = any(dim not in free_symbols(rest) for rest in (entry - Sym(dim), entry + Sym(dim)))
-    return None if dim in free_symbols(entry) and near else f"{access} is not read row by row"
+    near = any(dim not in free_symbols(rest) for rest in (entry, entry - Sym(dim), entry + Sym(dim)))
+    return None if near else f"{access} is not read row by row"
 
 
 def distance(value: SSAValue, late: Iterable[SdgOp]) -> int:

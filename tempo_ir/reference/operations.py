@@ -279,12 +279,13 @@ def _scan(function: Callable[..., Array]) -> Handler:
 
 def _contract(op: sdg.ContractOp, inputs: Sequence[Array], point: Point) -> Array:
     operands = [_widened(array) for array in inputs]
+    total = wide(numpy_dtype(element(op.result.type)))
     letters, output = op.letters
     # several in pairs, or sums over letters of one alone, would multiply sums: NaN times the sum over nothing is NaN,
     # the sum over nothing of products is zero
     summed = [set(each) - set(output) for each in letters]
     aligned = len(summed) == 2 and summed[0] == summed[1]
-    return np.einsum(op.spec.data, *operands, dtype=operands[0].dtype, casting="unsafe", optimize=aligned)
+    return np.einsum(op.spec.data, *operands, dtype=total, casting="unsafe", optimize=aligned)
 
 
 # Shapes

@@ -35,27 +35,35 @@ class Budget:
 
 
 def lower_within(
-    module: ModuleOp, target: str, without: Collection[str], budget: Budget, space: Space, *, check: bool = True
+    module: ModuleOp,
+    target: str,
+    without: Collection[str],
+    budget: Budget,
+    space: Space,
+    *,
+    remat: Mapping[str, int] | None = None,
+    check: bool = True,
 ) -> Levels:
     """
     Lower a program so that its calls at the sizes of a budget take no more.
 
-    First as it is. Where that is too much, sums over all steps are kept as they run, and values that a later loop reads
-    again lie with the host (sdg-insert-swap), as few as the estimate of that pass asks for; then more, by what was
-    missed. Where not all bounds have a size nothing can be measured: all is swapped that can be. Raises CompileError
-    where the program does not fit even so.
+    First as it is, with what `remat` lets be computed anew. Where that is too much, sums over all steps are kept as
+    they run, and values that a later loop reads again lie with the host (sdg-insert-swap), as few as the estimate of
+    that pass asks for; then more, by what was missed. Where not all bounds have a size nothing can be measured: all is
+    swapped that can be. Raises CompileError where the program does not fit even so.
     """
     known = set(space.params) <= budget.checked(space).sizes.keys()
-    levels = lower(module, target, without, check=check) if known else None
+    if remat is not None:
+        remat = _with_budget(remat, budget)
+    levels = lower(module, target, without, remat=remat, check=check) if known else None
     if levels is not None and peak(levels, budget) <= budget.bytes:
         return levels
     sizes = tuple(f"{name}={size}" for name, size in budget.sizes.items())
     allowed = budget.bytes if known else 0
     while True:
         swap: Options = {"budget": allowed, "sizes": sizes}
-        levels = lower(
-            module, target, without, check=check, options={"sdg-accumulate": {"memory": 0}, "sdg-insert-swap": swap}
-        )
+        options = {"sdg-accumulate": {"memory": 0}, "sdg-insert-swap": swap}
+        levels = lower(module, target, without, remat=remat, check=check, options=options)
         missing = peak(levels, budget) - budget.bytes if known else 0
         if missing <= 0:
             return levels
@@ -66,6 +74,14 @@ def lower_within(
                 f"there: the memory_budget is {budget.bytes}, give it {budget.bytes + missing} or more"
             )
         allowed = max(0, allowed - missing)
+
+
+def _with_budget(remat: Mapping[str, int], budget: Budget) -> dict[str, int]:
+    """The options of sdg-remat, which may keep what the whole program may and expects the greatest size, where they say
+    nothing else."""
+    known = {"steps": max(budget.sizes.values())} if budget.sizes else {}
+    limited = {} if {"budget", "block"} & remat.keys() else {"budget": budget.bytes}
+    return {**known, **limited, **remat}
 
 
 def peak(levels: Levels, budget: Budget) -> int:

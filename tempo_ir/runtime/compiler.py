@@ -18,7 +18,7 @@ from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.lowering.proofs import IllegalError, timed_proofs
 from tempo_ir.passes import get_all_passes as passes
-from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, REQUIRED, default_pipeline, recomputing_pipeline
+from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, NO_OPTIONS, REQUIRED, default_pipeline, recomputing_pipeline
 from tempo_ir.runtime.errors import CompileError
 
 if TYPE_CHECKING:
@@ -101,13 +101,13 @@ def lower(
     work = module.clone()
     (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
     options = options or {}
-    if remat is None:
-        pipeline = [(name, options.get(name)) for name in default_pipeline(without)]
-    else:
+    pipeline = [(name, NO_OPTIONS) for name in default_pipeline(without)]
+    if remat is not None:
         if unknown := sorted(set(remat) - REMAT_OPTIONS):
             listed = ", ".join(sorted(REMAT_OPTIONS))
             raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
         pipeline = list(recomputing_pipeline(graph.space.names, remat, without))
+    pipeline = [(name, {**given, **options.get(name, {})}) for name, given in pipeline]
     known = {*without, *(name for name, _ in pipeline)}
     for name, given in (*pipeline, *((name, given) for name, given in options.items() if name not in known)):
         run_passes(context, work, (name,), levels.seconds, given)

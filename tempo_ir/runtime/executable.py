@@ -75,9 +75,11 @@ def compile(
     With `memory_budget` a call with bounds of these `sizes`, `sizes={"T": 512}`, takes no more bytes on the device
     beside the caller's arrays: values that a later loop reads again lie with the host meanwhile, as few as do.
     Without sizes for all bounds all lie there that can. The program serves other sizes too, in more or fewer bytes.
+    With both, activations are computed anew first (within the memory budget and for the sizes, where `remat={}` does
+    not say other), and of what is kept even so as much lies with the host as has to.
 
-    Raises CompileError where the program or the target is none, a pass is needed, the budget is too small, or both are
-    given, and ProgramError, with the line of the program, for what it asks for and no pass can do.
+    Raises CompileError where the program or the target is none, a pass is needed or the budget is too small, and
+    ProgramError, with the line of the program, for what it asks for and no pass can do.
     """
     if sizes is not None and memory_budget is None:
         raise CompileError("sizes say for what a memory_budget is meant: give one")
@@ -88,8 +90,6 @@ def compile(
             raise CompileError("target 'reference' has no memory of its own to keep to a memory_budget: use cpu")
         return Interpreted(program)
     made = TritonInterpreted if target == "triton-interpret" else Native
-    if remat is not None and memory_budget is not None:
-        raise CompileError("remat and memory_budget both say where rows are while they wait: give one")
     budget = None if memory_budget is None else Budget(memory_budget, sizes or {})
     return made(program, without, remat=remat, check=check, budget=budget)
 
@@ -226,7 +226,9 @@ class Compiled(Executable, ABC):
             self.levels: Levels = (
                 lower(self.module, self.target, without, remat=remat, check=check)
                 if budget is None
-                else lower_within(self.module, self.target, without, budget, self.signature.space, check=check)
+                else lower_within(
+                    self.module, self.target, without, budget, self.signature.space, remat=remat, check=check
+                )
             )
             begin = time.perf_counter()
             try:

@@ -13,9 +13,11 @@ from tempo_ir.dialects import loop
 from tempo_ir.lowering.llvm.engine import Library, compile_object, host_target, load_object
 from tempo_ir.lowering.llvm.host import HOST, HostProgram
 from tempo_ir.lowering.llvm.module import lower_module
+from tempo_ir.lowering.llvm.parallel import scratch_pitch
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.calls import Call
 from tempo_ir.runtime.memory import aligned_bytes
+from tempo_ir.runtime.threads import borrowed_team, thread_count
 
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(ctypes.c_int64))
 _HOST = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -42,15 +44,16 @@ class NativeProgram:
     def run(self, call: Call) -> None:
         """Run the host program of a call. Raises what Python code in it raised."""
         call.make_objects()
-        scratch = aligned_bytes(self.scratch_bytes)
-        addresses = [*(_address(call.flat[buffer]) for buffer in self.host.buffers), _address(scratch)]
+        threads = thread_count()
+        scratch = aligned_bytes(threads * scratch_pitch(self.scratch_bytes))
+        addresses = [*(_address(call.flat[buffer]) for buffer in self.host.buffers), _address(scratch), 0]
         buffers = (ctypes.c_void_p * len(addresses))(*addresses)
         scalars = (ctypes.c_int64 * max(1, len(self.host.scalars)))(*call.scalars)
         callbacks = self._callbacks(call)
         pointers = [ctypes.cast(callback, ctypes.c_void_p).value for callback in callbacks]
         table = (ctypes.c_void_p * len(pointers))(*pointers)
         function = _HOST(self.library.address(HOST))
-        with call.interruptible():
+        with call.interruptible(), borrowed_team(threads) as buffers[len(addresses) - 1]:
             function(ctypes.addressof(buffers), ctypes.addressof(scalars), ctypes.addressof(table))
         call.finish()
 

@@ -1,18 +1,18 @@
-"""Memory over time: which bytes are live at each step of a call, as numbers and as a picture.
+"""Memory over time: which bytes are live at each step of a call, and which copies go on meanwhile, as data.
 
 The loops of the formed program are walked for concrete bounds, without computing anything. A row is live from the
 operation that writes it to the last that reads what was written; a buffer takes its whole room from its first use to
 its last, whatever is live in it. A loop that ends by its data is walked to its bound.
 
-Rows that are swapped are live in the memory of the host from their copy there to the copy back, which is early: until
-the reader comes, kernels run that do not wait for it.
+Rows that are swapped are live in the memory of the host from their copy there to the copy back. A copy is issued early:
+until the operation comes that needs it done, others run that do not wait for it. This interval is what a target has to
+hide the copy in; the CPU target copies a row when it is issued, in the thread that computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 from xdsl.ir import Block, SSAValue
 
 from tempo_ir.dialects import loop
+from tempo_ir.dialects.sdg.locations import location_text
 from tempo_ir.index import Index, Space, evaluate
 from tempo_ir.lowering.kernels.layout import Layout
 from tempo_ir.reference.dtypes import Array, numpy_dtype
@@ -30,19 +31,23 @@ MOST_STEPS = 2_000_000
 """Operations of a call that are walked at most."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Transfer:
-    """A row that is copied to the memory of the host, or back: at which step, and how many bytes.
+    """A row of `bytes` bytes that is copied to `row` of a buffer of the host (`offload`) or back from there (`fetch`).
 
-    Of one that comes back, `used` is the step at which it is first read (-1 if it never is), and `overlap` how many
-    kernels, leaves and host methods run between.
+    It is issued at `step`, and done by `needed`, the first step that cannot run before: of a row that comes back the
+    first that reads it, of one that goes the first that overwrites it or takes it back (-1: none does). In between run
+    `overlap` kernels, leaves and host methods. `iterations` is the distance in iterations of the loop that issues it,
+    or, where that does not come to another one, of the loop that needs it.
     """
 
     kind: str
+    row: str
     step: int
     bytes: int
-    used: int = -1
+    needed: int = -1
     overlap: int = 0
+    iterations: int = 0
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,8 @@ class Timeline:
     `live` holds, by storage class, the bytes of rows that are still to be read, `(steps,)` i64 each; `reserved` the
     bytes of the buffers in use. `marks` are the steps at which the outermost loops and operations begin, with a name.
     All of that is of the device; `host_live` and `host_reserved` are the same of the memory of the host, all classes
-    together, and `transfers` the copies between the two, in order.
+    together, and `transfers` the copies between the two, in order. `operations` says which operation runs at each step,
+    a number into `names`, `(steps,)` i64.
     """
 
     name: str
@@ -62,12 +68,24 @@ class Timeline:
     marks: tuple[tuple[int, str], ...]
     host_live: Array
     host_reserved: Array
+    operations: Array
+    names: tuple[str, ...]
     transfers: tuple[Transfer, ...] = ()
 
     @property
     def fetches(self) -> tuple[Transfer, ...]:
         """The copies back."""
         return tuple(transfer for transfer in self.transfers if transfer.kind == "fetch")
+
+    def between(self, transfer: Transfer) -> tuple[str, ...]:
+        """The operations that run while a row is copied, from its issue to what needs it, but for other copies."""
+        copies = {each.step for each in self.transfers}
+        steps = range(transfer.step + 1, max(transfer.step + 1, transfer.needed))
+        return tuple(self.name_of(step) for step in steps if step not in copies)
+
+    def name_of(self, step: int) -> str:
+        """What runs at a step."""
+        return self.names[int(self.operations[step])]
 
     @property
     def steps(self) -> int:
@@ -90,9 +108,12 @@ class Timeline:
         return int(self.host_live.max(initial=0))
 
     def svg(self, width: int = 900, height: int = 360) -> str:
-        """The picture: live bytes by class on top of each other, the reserved ones and those of the host as lines, and
-        below a bar for each row from its copy back to its first reader."""
-        return _Picture(self, width, height).text()
+        """The picture: live bytes by class on top of each other, the reserved ones and those of the host as lines.
+        Where rows are swapped, a second part below shows some steps one by one: what runs, and the
+        copies as bars from their issue to what needs them."""
+        from tempo_ir.runtime.picture import picture_text
+
+        return picture_text(self, width, height)
 
     def write(self, path: str | Path) -> None:
         """Write the picture to a file `*.svg`."""
@@ -112,9 +133,10 @@ def timeline(program: loop.ProgramOp, bounds: Mapping[str, int]) -> Timeline:
     return walk.result(program)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Rows:
-    """The rows of a buffer: when what lies in each place was written and last read; -1 where nothing lies."""
+    """The rows of a buffer: when what lies in each place was written and last read, and the number of the copy that it
+    came by and of that by which it goes; -1 where there is none."""
 
     storage: str
     host: bool
@@ -123,7 +145,8 @@ class _Rows:
     rings: tuple[int, ...]
     written: Array
     read: Array
-    arrived: Array
+    arriving: Array
+    leaving: Array
     first: int = -1
     last: int = -1
     spans: list[tuple[Array, Array]] = field(default_factory=list[tuple[Array, Array]])
@@ -144,24 +167,70 @@ class _Rows:
         self.spans.append((written[known], read[known]))
 
 
+@dataclass(eq=False)
+class _Run:
+    """A loop that runs: how many iterations are over."""
+
+    over: int = 0
+
+
+@dataclass
+class _Copy:
+    """A copy that is under way: the loops that ran and how many operations had when it was issued."""
+
+    kind: str
+    row: str
+    step: int
+    bytes: int
+    runs: tuple[_Run, ...]
+    over: int
+    operations: int
+    done: Transfer | None = None
+
+    def need(self, step: int, runs: Sequence[_Run], operations: int) -> None:
+        """An operation needs it done; the first one counts."""
+        if self.done is not None:
+            return
+        common = sum(1 for one, other in zip(self.runs, runs, strict=False) if one is other)
+        iterations = self.runs[-1].over - self.over if self.runs and common == len(self.runs) else 0
+        if not iterations and common < len(runs):
+            iterations = runs[common].over
+        overlap = operations - self.operations
+        self.done = Transfer(self.kind, self.row, self.step, self.bytes, step, overlap, iterations)
+
+    @property
+    def transfer(self) -> Transfer:
+        """What became of it."""
+        return self.done or Transfer(self.kind, self.row, self.step, self.bytes)
+
+
 @dataclass
 class _Walk:
     space: Space
     bounds: dict[str, int]
-    step: int = 0
     rows: dict[SSAValue, _Rows] = field(default_factory=dict[SSAValue, _Rows])
     marks: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
-    transfers: list[Transfer] = field(default_factory=list[Transfer])
-    kernels: int = 0
+    copies: list[_Copy] = field(default_factory=list[_Copy])
+    runs: list[_Run] = field(default_factory=list[_Run])
+    operations: list[int] = field(default_factory=list[int])
+    numbers: dict[loop.AccessOperation, int] = field(default_factory=dict[loop.AccessOperation, int])
+
+    @property
+    def step(self) -> int:
+        """How many operations have run."""
+        return len(self.operations)
+
+    @property
+    def computed(self) -> int:
+        """How many of them were no copies."""
+        return len(self.operations) - len(self.copies)
 
     def block(self, block: Block, symbols: dict[str, int], outermost: bool = False) -> None:
         for op in block.ops:
             begin = self.step
             match op:
                 case loop.ForOp():
-                    values = evaluate(op.range, symbols)
-                    for value in reversed(values) if op.down else values:
-                        self.block(op.body.block, {**symbols, op.iterator: value})
+                    self._loop(op, symbols)
                 case loop.IfOp():
                     taken = op.then if evaluate(op.condition, symbols) else op.otherwise
                     if taken is not None:
@@ -175,6 +244,14 @@ class _Walk:
             if outermost and self.step > begin:
                 self.marks.append((begin, _label(op)))
 
+    def _loop(self, op: loop.ForOp, symbols: dict[str, int]) -> None:
+        values = evaluate(op.range, symbols)
+        self.runs.append(_Run())
+        for value in reversed(values) if op.down else values:
+            self.block(op.body.block, {**symbols, op.iterator: value})
+            self.runs[-1].over += 1
+        self.runs.pop()
+
     def _define(self, op: loop.BufferOperation) -> None:
         if op.buffer in self.rows or not isinstance(op, loop.AllocOp):
             return
@@ -182,41 +259,49 @@ class _Walk:
         extents = tuple(max(0, evaluate(rows, self.bounds)) for rows in layout.rows)
         rings = tuple(dim.slots if dim.storage == "ring" else 0 for dim in op.buffer_type.dims)
         row_bytes = max(0, evaluate(layout.pitch, self.bounds)) * numpy_dtype(layout.element).itemsize
-        empty = np.full(extents, -1, np.int64)
-        kind, host, others = storage_class(layout), loop.is_host(op.buffer), (empty.copy(), empty.copy())
-        self.rows[op.buffer] = _Rows(kind, host, row_bytes, extents, rings, empty, *others)
+        written, read, arriving, leaving = (np.full(extents, -1, np.int64) for _ in range(4))
+        kind, host = storage_class(layout), loop.is_host(op.buffer)
+        self.rows[op.buffer] = _Rows(kind, host, row_bytes, extents, rings, written, read, arriving, leaving)
 
     def _run(self, op: loop.AccessOperation, symbols: Mapping[str, int]) -> None:
         if self.step >= MOST_STEPS:
             raise CallError(f"a timeline of more than {MOST_STEPS} operations: give smaller bounds")
+        copy = self._issued(op, symbols) if isinstance(op, loop.TransferOp) else None
         for access in op.reads:
             if (rows := self.rows.get(access.buffer)) is not None:
                 rows.use(self.step)
                 where = rows.places(_ranges(access.index, symbols))
                 rows.read[where] = self.step
-                self._meet(rows, where)
+                self._need(rows.arriving, where)
+                if copy is not None:
+                    rows.leaving[where] = len(self.copies)
         for access in op.writes:
             if (rows := self.rows.get(access.buffer)) is not None:
                 rows.use(self.step)
                 where = rows.places(_ranges(access.index, symbols))
                 rows.end(where)
-                rows.written[where] = self.step
-                rows.read[where] = self.step
-                if isinstance(op, loop.TransferOp):
-                    rows.arrived[where] = len(self.transfers)
-                    kind = op.name.partition(".")[2]
-                    self.transfers.append(Transfer(kind, self.step, rows.row_bytes, overlap=self.kernels))
-        self.kernels += not isinstance(op, loop.TransferOp)
-        self.step += 1
+                rows.written[where] = rows.read[where] = self.step
+                self._need(rows.leaving, where)
+                rows.arriving[where] = -1 if copy is None else len(self.copies)
+        if copy is not None:
+            self.copies.append(copy)
+        self.operations.append(self.numbers.setdefault(op, len(self.numbers)))
 
-    def _meet(self, rows: _Rows, where: Any) -> None:
-        """Rows are read: of those that have come back, for the first time."""
-        numbers: list[int] = np.ravel(rows.arrived[where]).tolist()
+    def _issued(self, op: loop.TransferOp, symbols: Mapping[str, int]) -> _Copy:
+        there = op.target if op.TO_HOST else op.source
+        index = ", ".join(str(evaluate(entry, symbols)) for entry in there.index)
+        row, size = f"%{_hint(there.buffer)}[{index}]", self.rows[there.buffer].row_bytes
+        over = self.runs[-1].over if self.runs else 0
+        kind = op.name.partition(".")[2]
+        return _Copy(kind, row, self.step, size, tuple(self.runs), over, self.computed)
+
+    def _need(self, copied: Array, where: Any) -> None:
+        """Places are read into which rows have been copied, or overwritten from which they are."""
+        numbers: list[int] = np.ravel(copied[where]).tolist()
         for number in numbers:
             if number >= 0:
-                transfer = self.transfers[number]
-                transfer.used, transfer.overlap = self.step, self.kernels - transfer.overlap
-        rows.arrived[where] = -1
+                self.copies[number].need(self.step, self.runs, self.computed)
+        copied[where] = -1
 
     def result(self, program: loop.ProgramOp) -> Timeline:
         changes: dict[str, Array] = {}
@@ -232,13 +317,19 @@ class _Walk:
                 reserved[int(rows.host), rows.first] += size
                 reserved[int(rows.host), rows.last + 1] -= size
         live = {name: np.cumsum(change)[: self.step] for name, change in sorted(changes.items())}
-        name = program.sym_name.data
         whole, with_host = np.cumsum(reserved, axis=1)[:, : self.step]
-        transfers = tuple(self.transfers)
-        for transfer in transfers:
-            transfer.overlap = transfer.overlap if transfer.used >= 0 and transfer.kind == "fetch" else 0
-        marks = tuple(self.marks)
-        return Timeline(name, self.bounds, live, whole, marks, np.cumsum(host)[: self.step], with_host, transfers)
+        return Timeline(
+            program.sym_name.data,
+            self.bounds,
+            live,
+            whole,
+            tuple(self.marks),
+            np.cumsum(host)[: self.step],
+            with_host,
+            np.array(self.operations, np.int64),
+            tuple(map(_title, self.numbers)),
+            tuple(copy.transfer for copy in self.copies),
+        )
 
 
 def _ranges(index: Index, symbols: Mapping[str, int]) -> list[range]:
@@ -252,129 +343,13 @@ def _label(op: Any) -> str:
     return op.name.partition(".")[2]
 
 
-COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2")
-"""Of the classes, in order; told apart with any sight."""
-HOST_COLOUR = "#d62728"
-FETCH_LANES = 4
-"""How many bars of rows that come back lie below each other."""
+def _title(op: loop.AccessOperation) -> str:
+    """An operation: its kind, what it makes, and the line of the user's program."""
+    made = ", ".join(dict.fromkeys(f"%{_hint(access.buffer)}" for access in op.writes))
+    text = f"{op.name.partition('.')[2]} {made}".strip()
+    place = location_text(op.location)
+    return f"{text} ({Path(place).name})" if place else text
 
 
-@dataclass(frozen=True)
-class _Picture:
-    """An SVG of a timeline: as many columns as there are points, each the greatest of its steps."""
-
-    timeline: Timeline
-    width: int
-    height: int
-    left: int = 84
-    top: int = 44
-    bottom: int = 52
-
-    def text(self) -> str:
-        shown = [*self._axes(), *self._areas(), *self._reserved(), *self._marks(), *self._fetches(), *self._legend()]
-        head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
-            f'font-family="sans-serif" font-size="12">'
-        )
-        return "\n".join(
-            [head, f'<rect width="{self.width}" height="{self.height}" fill="white"/>', *shown, "</svg>\n"]
-        )
-
-    @property
-    def _inside(self) -> tuple[int, int]:
-        return self.width - self.left - 20, self.height - self.top - self.bottom
-
-    @property
-    def _most(self) -> int:
-        lines = (self.timeline.reserved, self.timeline.host_live)
-        return max(1, self.timeline.peak, *(int(line.max(initial=0)) for line in lines))
-
-    def _columns(self, values: Array) -> Array:
-        """One value per point of the width: the greatest of the steps that fall in it."""
-        if not len(values):
-            return values
-        count = min(len(values), self._inside[0])
-        edges = np.linspace(0, len(values), count + 1).astype(int)
-        return np.maximum.reduceat(values, edges[:-1])
-
-    def _x(self, number: int, count: int) -> float:
-        return self.left + self._inside[0] * number / max(1, count)
-
-    def _y(self, value: float) -> float:
-        return self.top + self._inside[1] * (1 - value / self._most)
-
-    def _path(self, values: Array) -> list[str]:
-        """The corners of a staircase."""
-        corners: list[str] = []
-        for number, value in enumerate(values):
-            y = self._y(float(value))
-            corners += [f"{self._x(n, len(values)):.1f},{y:.1f}" for n in (number, number + 1)]
-        return corners
-
-    def _areas(self) -> Iterator[str]:
-        below = np.zeros(self.timeline.steps, np.int64)
-        for number, (_, bytes_) in enumerate(self.timeline.live.items()):
-            above = below + bytes_
-            corners = [*self._path(self._columns(above)), *reversed(self._path(self._columns(below)))]
-            yield f'<polygon points="{" ".join(corners)}" fill="{COLOURS[number % len(COLOURS)]}" fill-opacity="0.85"/>'
-            below = above
-
-    def _reserved(self) -> Iterator[str]:
-        corners = " ".join(self._path(self._columns(self.timeline.reserved)))
-        yield f'<polyline points="{corners}" fill="none" stroke="#333" stroke-dasharray="4 3"/>'
-        if self.timeline.transfers:
-            corners = " ".join(self._path(self._columns(self.timeline.host_live)))
-            yield f'<polyline points="{corners}" fill="none" stroke="{HOST_COLOUR}" stroke-width="2"/>'
-
-    def _fetches(self) -> Iterator[str]:
-        """A bar from each copy back to the first reader of the row, in a few lanes, so that neighbours are apart."""
-        for number, transfer in enumerate(self.timeline.fetches):
-            begin, end = (self._x(step, self.timeline.steps) for step in (transfer.step, transfer.used + 1))
-            if transfer.used >= 0:
-                y = self._y(0) + 2 + 3 * (number % FETCH_LANES)
-                wide = f'x="{begin:.1f}" y="{y:.1f}" width="{max(0.5, end - begin):.1f}"'
-                yield f'<rect {wide} height="2" fill="{HOST_COLOUR}"/>'
-
-    def _marks(self) -> Iterator[str]:
-        taken = float("-inf")
-        for step, label in self.timeline.marks:
-            x = self._x(step, self.timeline.steps)
-            yield f'<line x1="{x:.1f}" y1="{self.top}" x2="{x:.1f}" y2="{self._y(0):.1f}" stroke="#bbb"/>'
-            if label.startswith("for") and x > taken:
-                yield f'<text x="{x + 3:.1f}" y="{self._y(0) + 15:.1f}" fill="#555">{escape(label)}</text>'
-                taken = x + 9 * len(label)
-
-    def _axes(self) -> Iterator[str]:
-        bounds = ", ".join(f"{name} = {value}" for name, value in self.timeline.bounds.items())
-        title = f"{self.timeline.name}, {bounds}: peak {bytes_text(self.timeline.peak)} live"
-        if self.timeline.transfers:
-            title += f", {bytes_text(self.timeline.host_peak)} with the host"
-        yield f'<text x="{self.left}" y="16" font-size="14">{escape(title)}</text>'
-        for part in range(5):
-            value = self._most * part / 4
-            y = self._y(value)
-            yield f'<line x1="{self.left}" y1="{y:.1f}" x2="{self.width - 20}" y2="{y:.1f}" stroke="#eee"/>'
-            yield f'<text x="{self.left - 6}" y="{y + 4:.1f}" text-anchor="end">{bytes_text(value)}</text>'
-        yield f'<text x="{self.width - 20}" y="{self.height - 10}" text-anchor="end">{self.timeline.steps} steps</text>'
-
-    def _legend(self) -> Iterator[str]:
-        x = self.left
-        for number, name in enumerate(self.timeline.live):
-            yield f'<rect x="{x}" y="24" width="10" height="10" fill="{COLOURS[number % len(COLOURS)]}"/>'
-            yield f'<text x="{x + 14}" y="33">{escape(name)}</text>'
-            x += 30 + 7 * len(name)
-        yield f'<line x1="{x}" y1="29" x2="{x + 18}" y2="29" stroke="#333" stroke-dasharray="4 3"/>'
-        yield f'<text x="{x + 22}" y="33">reserved</text>'
-        if self.timeline.transfers:
-            x += 36 + 7 * len("reserved")
-            yield f'<line x1="{x}" y1="29" x2="{x + 18}" y2="29" stroke="{HOST_COLOUR}" stroke-width="2"/>'
-            yield f'<text x="{x + 22}" y="33">host, and below: back until read</text>'
-
-
-def bytes_text(count: float) -> str:
-    """`1.5 MiB`."""
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} GiB"
+def _hint(buffer: SSAValue) -> str:
+    return buffer.name_hint or "_"

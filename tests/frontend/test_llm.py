@@ -27,6 +27,10 @@ def decode(model: Path, prompt: np.ndarray, steps: int, **settings) -> np.ndarra
     return program.run(prompt=prompt, T=steps)["token"]
 
 
+def example(model: Path, **settings) -> tp.Program:
+    return tp.load_program(EXAMPLE, settings={"model": str(model), "batch": 2, **settings})
+
+
 def transformers_tokens(model: Path, prompt: np.ndarray, steps: int) -> np.ndarray:
     """Greedy tokens of transformers, whole sequence each step: (steps, batch)."""
     import torch
@@ -174,3 +178,56 @@ def test_a_single_sequence_needs_no_batch_axis(tiny: Path) -> None:
 
     prompt = np.array([1, 17, 5])
     np.testing.assert_array_equal(run(program, prompt=prompt, T=9)["token"], decode(tiny, prompt[:, None], 9)[:, 0])
+
+
+def test_weights_in_half_the_bytes_are_the_rounded_ones(tiny: Path) -> None:
+    """A model whose matrices are bf16 computes what one in f32 does whose matrices were rounded to bf16."""
+    prompt = np.array([[1, 9], [17, 3]])
+    half, whole = (tp.compile(example(tiny, weights=weights)) for weights in ("bf16", None))
+    rounded = {name: np.asarray(array).astype(np.float32) for name, array in half.init().items()}
+    found = half(prompt=prompt, T=9, state=half.init())["token"]
+    np.testing.assert_array_equal(found, whole(prompt=prompt, T=9, state=rounded)["token"])
+    stored = {name: np.asarray(array).dtype.itemsize for name, array in half.init().items()}
+    assert {size for name, size in stored.items() if "norm" in name} == {4}
+    assert {size for name, size in stored.items() if "norm" not in name} == {2}
+
+
+def test_weights_of_eight_bits(tiny: Path) -> None:
+    """Each row has its scale, no weight is off by more than half a step, and the model is that of the rounded ones."""
+    prompt = np.array([[1, 9], [17, 3]])
+    eight, whole = (tp.compile(example(tiny, weights=weights)) for weights in ("i8", None))
+    state, exact = eight.init(), whole.init()
+    rounded = dict(exact)
+    for name in exact:
+        if "norm" not in name:
+            q, scale = state[name], state[f"{name.removesuffix('.weight')}.scale"]
+            assert q.dtype == np.int8
+            rounded[name] = q.astype(np.float32) * scale[:, None]
+            assert (np.abs(rounded[name] - exact[name]) <= scale[:, None] * 0.5001).all()
+    found = eight(prompt=prompt, T=9, state=state)["token"]
+    np.testing.assert_array_equal(found, whole(prompt=prompt, T=9, state=rounded)["token"])
+
+
+def test_rows_of_zeros_have_a_scale() -> None:
+    q, scale = llm.quantised(np.array([[0.0, 0.0], [1.0, -2.0]], np.float32))
+    assert q.tolist() == [[0, 0], [64, -127]]
+    np.testing.assert_allclose(scale, [1, 2 / 127])
+
+
+def test_weights_are_numbers(tiny: Path) -> None:
+    assert "weights are stored in a float type or i8, not in i64" in error_of(
+        lambda: llm.Llama.from_pretrained(tiny, weights=tp.i64)
+    )
+
+
+@pytest.mark.parametrize("settings", [{"cache": "bf16"}, {"cache": "f16", "window": 3, "weights": "i8"}])
+def test_caches_in_half_the_bytes(tiny: Path, settings: dict[str, str]) -> None:
+    program = example(tiny, **settings)
+    prompt, executable = np.array([[1, 9], [17, 3]]), tp.compile(program)
+    state = executable.init()
+    found = executable(prompt=prompt, T=9, state=state)["token"]
+    np.testing.assert_array_equal(found, program.run(prompt=prompt, T=9, state=state)["token"])
+    exact = tp.compile(example(tiny, **{name: value for name, value in settings.items() if name != "cache"}))
+    exact(prompt=prompt, T=9, state=state)
+    name = "ring" if "window" in settings else "growing"
+    assert executable.stats.bytes_by_class[name] < 0.7 * exact.stats.bytes_by_class[name]

@@ -47,6 +47,25 @@ def test_a_state_is_carried_through_several_dims_in_lexicographic_order() -> Non
     assert out.state["w"] == value
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("outer", [True, False])
+def test_steps_may_be_a_number(count: int, outer: bool) -> None:
+    """As epochs of a setting: one step has none before it, a fixed number of steps no call without any."""
+
+    def program():
+        (i, _), (e, _) = tp.dim("i"), tp.dim("e", count)
+        w = tp.state("w", tp.i64[()], init=1, steps=(i, e) if outer else e)
+        w.next = 2 * w + 1
+        tp.output("before", w)
+        tp.output("i", i)
+
+    out = run(program, I=2)
+    values = [2 ** (n + 1) - 1 for n in range(2 * count + 1)]
+    expected = np.reshape(values[: 2 * count], (2, count)) if outer else values[:count]
+    np.testing.assert_array_equal(out["before"], expected)
+    assert out.state["w"] == values[2 * count if outer else count]
+
+
 def test_two_calls_equal_one() -> None:
     def program():
         i, I = tp.dim("i")

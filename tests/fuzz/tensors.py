@@ -7,7 +7,7 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, i64
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.types import dtype, shape_of
+from tempo_ir.dialects.types import dtype, element, holds, shape_of
 from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import Const, Entry, Expr, Slice, Sym
 from tests.fuzz.builder import Builder, NotHere, scaled
@@ -73,11 +73,12 @@ def softmax(b: Builder) -> Value:
 
 
 def contracted(b: Builder) -> Value:
-    """A contraction of one to three operands; axes of equal extents may share a letter."""
+    """A contraction of one to three operands; axes of equal extents may share a letter. Operands after the first may be
+    of a narrower type."""
     first = b.pick(lambda v: v.dtype != "bool")
     accesses, numbers = [b.read(first)], [first.numbers]
     for _ in range(b.random.choice([0, 1, 1, 1, 2])):
-        other = b.pick(lambda v: v.dtype == first.dtype)
+        other = b.pick(lambda v: v.dtype == first.dtype or (v.is_float and is_wider(first, v)))
         access = b.read(other)
         if sum(len(shape_of(a.type)) for a in (*accesses, access)) <= 6:
             accesses.append(access)
@@ -102,6 +103,11 @@ def contracted(b: Builder) -> Value:
     for letter, extent in letters.items():
         factor *= 1 if letter in result else length(extent)
     return b.add(op, _products(numbers, factor) if first.is_float else WILD)
+
+
+def is_wider(one: Value, other: Value) -> bool:
+    """Whether the type of one value holds those of the other."""
+    return holds(element(one.ssa.type), element(other.ssa.type))
 
 
 def _products(numbers: list[Numbers], factor: float) -> Numbers:

@@ -27,6 +27,25 @@ def attention(add, q: SSAValue, k: SSAValue, v: SSAValue) -> SSAValue:
     return add(sdg.ContractOp, "bhgn,nbhd->bhgd", add(sdg.SoftmaxOp, scores, 3), v)
 
 
+def test_a_body_of_many_ops_that_share_operands() -> None:
+    """The paths through it double with every op, what is looked for along them is not looked for twice."""
+
+    def chain(add, x: SSAValue, w: SSAValue) -> SSAValue:
+        value = add(sdg.ContractOp, "nk,kd->nd", x, w)
+        for _ in range(60):
+            value = add(sdg.TanhOp, add(sdg.AddOp, value, value))
+        return value
+
+    check_body(chain, [f32(3, 4), f32(4, 5)], [data((3, 4)), data((4, 5), seed=1)])
+
+    def without(add, x: SSAValue) -> SSAValue:
+        for _ in range(60):
+            x = add(sdg.TanhOp, add(sdg.AddOp, x, x))
+        return x
+
+    check_body(without, [f32(3, 4)], [data((3, 4))])
+
+
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize("group", [1, 2])
 def test_attention_in_one_pass(n: int, group: int) -> None:

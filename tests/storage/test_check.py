@@ -56,6 +56,16 @@ sdg.program @left_out dims(t: T) {
 }
 """
 
+PREFIX = """
+sdg.program @prefix dims(t: T, p: P) where 1 <= P <= T {
+  %a = sdg.input "a" in (p) : tensor<3xf32>
+  %s = sdg.merge {t < P : %a[t], t > 0 : %h[t - 1]} in (t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %h = sdg.sin %s[t] in (t: P - 1 to T - 1) : (tensor<3xf32>) -> tensor<3xf32>
+  sdg.output "s" %s[t] in (t) : tensor<3xf32>
+}
+"""
+"""Rows that are copied at once before the loop, `%s[0:P]` from `%a[0:P]`."""
+
 
 def planned(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[loop.ProgramOp, Claim]:
     """A planned program and what is claimed of it."""
@@ -141,6 +151,25 @@ def start_in_the_loop(program: loop.ProgramOp) -> None:
     body.insert_op_before(start, body.first_op)
 
 
+def start_reads(rows: str) -> Callable[[loop.ProgramOp], None]:
+    """The first rows are copied from others of the caller's array."""
+
+    def fault(program: loop.ProgramOp) -> None:
+        start = next(op for op in of_type(program, loop.ComputeOp) if not op.point)
+        start.in_indices = ArrayAttr([IndexAttr(index(rows))])
+
+    return fault
+
+
+def start_under_a_guard(program: loop.ProgramOp) -> None:
+    """The first rows are copied for some sizes only."""
+    start = next(op for op in of_type(program, loop.ComputeOp) if not op.point)
+    start.detach()
+    program.body.block.insert_op_before(
+        loop.IfOp(cond("P < T"), Region(Block([start]))), of_type(program, loop.ForOp)[0]
+    )
+
+
 def lose_an_operation(program: loop.ProgramOp) -> None:
     of_type(program, loop.ComputeOp)[-1].detach()
 
@@ -175,7 +204,12 @@ FAULTS: list[tuple[str, str, Callable[[loop.ProgramOp], None], str]] = [
     ("free_twice", WINDOW, free_twice, "other rows than those planned|freed twice"),
     ("swap_leaves", STATE, swap_leaves, "overwritten while it is still read|read before it is written"),
     ("start_late", STATE, start_late, "read before it is written"),
-    ("start_in_the_loop", STATE, start_in_the_loop, "written twice"),
+    ("start_in_the_loop", STATE, start_in_the_loop, "begins with another row"),
+    ("start_reads_later_rows", PREFIX, start_reads("[1:P + 1]"), "begins with another row"),
+    ("start_reads_fewer_rows", PREFIX, start_reads("[0:P - 1]"), "begins with another row"),
+    ("start_reads_every_second", PREFIX, start_reads("[0:2 * P:2]"), "begins with another row"),
+    ("start_reads_one_row", PREFIX, start_reads("[0]"), "begins with another row"),
+    ("start_under_a_guard", PREFIX, start_under_a_guard, "begins with another row"),
     ("lose_an_operation", RNN, lose_an_operation, "a result is lost"),
     ("other_guard", RNN, other_guard, "runs at other points"),
     ("calls_swapped", CALLS, calls_swapped, "host calls run in another order"),
@@ -191,6 +225,17 @@ def test_faults(
     fault(program)
     with pytest.raises(IllegalStorageError, match=message):
         check_storage(program, claim)
+
+
+@pytest.mark.parametrize(("cells", "message"), [("[0:P - 1]", "another row"), ("[0:P + 1]", "written twice")])
+def test_a_wrong_claim_of_a_start(cells: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the first rows fewer are written before the loop than in it, or one that a step writes too."""
+    program, claim = planned(PREFIX, monkeypatch)
+    ((start, (_, replaced)),) = claim.starts.items()
+    assert isinstance(start, loop.ComputeOp)
+    start.in_indices = start.out_indices = ArrayAttr([IndexAttr(index(cells))])
+    with pytest.raises(IllegalStorageError, match=message):
+        check_storage(program, replace(claim, starts={start: (index(cells), replaced)}))
 
 
 def test_a_wrong_claim_of_donation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from tempo_ir.lowering.storage import driver
 from tempo_ir.lowering.storage.check import Claim, IllegalStorageError, check_storage
 from tempo_ir.lowering.storage.swap_check import SwapClaim, check_swap
 from tempo_ir.passes.remarks import collecting
+from tempo_ir.runtime.timeline import timeline
 from tests.schedule.schedule_programs import NEEDS_ISL, SCHEDULABLE
 from tests.schedule.schedule_support import parse
 from tests.storage.storage_programs import random_program
@@ -57,6 +58,48 @@ sdg.program @again dims(t: T) where T >= 1 {
 }
 """
 """Read again upwards, from the last state on, which stays on the device."""
+TWO_DIMS = """
+sdg.program @two_dims dims(i: I, t: T) where I >= 1 and T >= 1 {
+  %x = sdg.input "x" in (i, t) : !r
+  %s = sdg.merge {i = 0 and t = 0 : %x[i, t], t > 0 : %h[i, t - 1], i > 0 : %h[i - 1, T - 1]} in (i, t)
+      : (!r, !r, !r) -> !r
+  %h0 = sdg.add %s[i, t], %x[i, t] in (i, t) : (!r, !r) -> !r
+  %h = sdg.sin %h0[i, t] in (i, t) : (!r) -> !r
+  %g = sdg.merge {t < T - 1 : %b[i, t + 1], i < I - 1 : %b[i + 1, 0], true : %h[i, t]} in (i, t) : (!r, !r, !r) -> !r
+  %p = sdg.mul %h[i, t], %g[i, t] in (i, t) : (!r, !r) -> !r
+  %b = sdg.add %s[i, t], %p[i, t] in (i, t) : (!r, !r) -> !r
+  sdg.output "b" %b[i, t] in (i, t) : !r
+}
+"""
+"""States of all rounds are read again, from the last to the first."""
+SEVERAL = """
+sdg.program @several dims(t: T) where T >= 1 {
+  %x = sdg.input "x" in (t) : !r
+  %s = sdg.merge {t = 0 : %x[t], t > 0 : %h[t - 1]} in (t) : (!r, !r) -> !r
+  %h = sdg.sin %s[t] in (t) : (!r) -> !r
+  %g = sdg.merge {t < T - 1 : %b[t + 1], true : %h[T - 1]} in (t) : (!r, !r) -> !r
+  %p = sdg.mul %h[t], %g[t] in (t) : (!r, !r) -> !r
+  %b = sdg.add %h[T - 1 - t], %p[t] in (t) : (!r, !r) -> !r
+  %c0 = sdg.merge {t = 0 : %b[0], t > 0 : %c[t - 1]} in (t) : (!r, !r) -> !r
+  %c1 = sdg.mul %c0[t], %h[t] in (t) : (!r, !r) -> !r
+  %c = sdg.add %c1[t], %h[0] in (t) : (!r, !r) -> !r
+  sdg.output "b" %b[t] in (t) : !r
+  sdg.output "c" %c[t] in (t) : !r
+}
+"""
+"""A loop reads states from both ends, another one upwards, and the first state at all of its steps."""
+INSIDE = """
+sdg.program @inside dims(t: T, j: 3) where T >= 1 {
+  %x = sdg.input "x" in (t) : !r
+  %s = sdg.merge {t = 0 : %x[t], t > 0 : %h[t - 1]} in (t) : (!r, !r) -> !r
+  %h = sdg.sin %s[t] in (t) : (!r) -> !r
+  %g = sdg.merge {t = T - 1 : %h[t], true : %b[t + 1, 2]} in (t) : (!r, !r) -> !r
+  %n = sdg.merge {j >= 1 : %b[t, j - 1], 2 * t + j > 2 : %h[t - 1], true : %g[t]} in (t, j) : (!r, !r, !r) -> !r
+  %b = sdg.cos %n[t, j] in (t, j) : (!r) -> !r
+  sdg.output "b" %b[t, 2] in (t) : !r
+}
+"""
+"""The guard of an inner loop says which rows are read: `%h[t - 1]` at j = 0, so that 2 * t > 2."""
 AT_ONCE = """
 sdg.program @at_once dims(t: T) {
   %x = sdg.input "x" in (t) : !r
@@ -108,12 +151,67 @@ def test_rows_that_are_read_again_upwards(ahead: int) -> None:
     agrees(text, program)
 
 
+@pytest.mark.parametrize("form", [False, True])
+@pytest.mark.parametrize("ahead", [0, 1, 2, 9])
+def test_rows_along_two_dims(ahead: int, form: bool) -> None:
+    """Rows of a round come back for its own loop: a ring of that loop is all that the device keeps."""
+    text = text_of(TWO_DIMS, f"h {ahead}")
+    program = planned(text, form=form)
+    stored = storage(program)
+    assert (stored["h"], stored["h_host"]) == ("", "i: full, t: full to T + 1")
+    assert stored["h_back"] == f"t: ring {ahead + 2}"
+    agrees(text, program)
+
+
+@pytest.mark.parametrize("form", [False, True])
+@pytest.mark.parametrize("ahead", [0, 1, 4])
+def test_rows_that_are_read_in_several_places(ahead: int, form: bool) -> None:
+    """A ring for each order in which rows come back, one row for that which comes back once."""
+    text = text_of(SEVERAL, f"h {ahead}")
+    program = planned(text, form=form)
+    back = [op for op in of_type(program, loop.AllocOp) if (op.buffer.name_hint or "").startswith("h_back")]
+    rings = sorted(dim.slots for op in back for dim in op.buffer_type.dims)
+    assert len(back) == 4
+    assert rings == [ahead + 1] * 3 * (ahead > 0)
+    assert storage(program)["h"] == ""
+    agrees(text, program)
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 4])
+def test_rows_that_an_inner_loop_reads(ahead: int) -> None:
+    """Those come back that it reads, and no others: of 9 states, at cells 1 to 9, the first is not read again."""
+    text = text_of(INSIDE, f"h {ahead}")
+    program = planned(text, form=False)
+    assert {"h_host", "h_back"} <= storage(program).keys()
+    rows = {each.row for each in timeline(program, {"T": 9}).fetches}
+    assert rows == {f"%h_host[{cell}]" for cell in range(2, 10)}
+    agrees(text, program)
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 3, 20])
+def test_copies_are_issued_so_many_iterations_ahead(ahead: int) -> None:
+    """In the loop, each row comes back `ahead` iterations before it is read, and the leaves of these lie between.
+    Before it come the last state, which the first iteration reads beside its own, and those of so many iterations."""
+    steps = 40
+    found = timeline(planned(text_of(BACK, f"h {ahead}"), form=False), {"I": 1, "T": steps})
+    assert len(found.fetches) == steps + 1
+    early, in_the_loop = found.fetches[1 : ahead + 1], found.fetches[ahead + 1 :]
+    assert [each.iterations for each in early] == list(range(ahead))
+    assert {each.iterations for each in in_the_loop} == {ahead}
+    assert [each.overlap for each in in_the_loop] == [len(found.between(each)) for each in in_the_loop]
+    leaves = sum(name.startswith("compute") for name in found.between(in_the_loop[-1]))
+    assert leaves >= 3 * ahead
+
+
 def test_what_is_read_at_once_stays() -> None:
     with collecting() as collector:
         program = planned(text_of(AT_ONCE, "h 2"))
     assert not of_type(program, loop.TransferOp)
     (said,) = [each.message for each in collector.remarks if "stay on the device" in each.message]
-    assert said == "its rows stay on the device: no loop after those that write it reads its rows one by one"
+    assert said == (
+        "its rows stay on the device: no loop after those that write it reads its rows one by one: "
+        "%h[1:T + 1] is read at once (program.mlir:6)"
+    )
     agrees(text_of(AT_ONCE), program)
 
 

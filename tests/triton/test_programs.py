@@ -1,4 +1,4 @@
-"""Whole programs: their kernels compiled for GPUs, their packages run in Triton's interpreter against the reference."""
+"""Whole programs: their packages run in Triton's interpreter against the reference, or on a device that records."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from xdsl.parser import Parser
 
 import tempo_ir as tp
 from tempo_ir.dialects.sdg import Sdg
-from tempo_ir.lowering.triton import kernel_sources
-from tempo_ir.lowering.triton.compiling import SHARED_MEMORY, compile_kernels
 from tempo_ir.lowering.triton.interpreter import InterpretedProgram, InterpreterError, run_interpreted
 from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.runtime.compiler import lower, module_of
@@ -45,15 +43,6 @@ def load(name: str, **settings):
     """An example of the tree."""
     program, _ = programs.load_python(EXAMPLES / f"{name.split()[0]}.py", None, {**SETTINGS[name], **settings})
     return program
-
-
-@pytest.mark.parametrize("target", ["sm_80", "sm_90", pytest.param("gfx942", marks=pytest.mark.slow)])
-def test_every_kernel_of_the_examples_compiles(target, model):
-    sources = [source for name in SETTINGS for source in kernel_sources(lowered(load(name).source, target))]
-    assert len(sources) > 50
-    for source, figures in zip(sources, compile_kernels(sources, target), strict=True):
-        assert figures.spilled == 0, (source.name, figures)
-        assert figures.shared <= SHARED_MEMORY[target], (source.name, figures)
 
 
 def lowered(program, target: str = "triton-interpret"):

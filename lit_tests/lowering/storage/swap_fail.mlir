@@ -15,7 +15,7 @@ sdg.program @at_once dims(t: T) {
   sdg.output "y" %y : tensor<?x3xf32, #sdg.size<T>>
 }
 
-// REMARK: remark: its rows stay on the device: no loop after those that write it reads its rows one by one
+// REMARK: remark: its rows stay on the device: no loop after those that write it reads its rows one by one: %h[1:T + 1] is read at once ({{.*}}swap_fail.mlir:14)
 
 // -----
 
@@ -54,4 +54,21 @@ sdg.program @halves dims(t: T) {
   sdg.output "y" %y[t] in (t) : tensor<3xf32>
 }
 
-// REMARK: remark: its rows stay on the device: no loop after those that write it reads its rows one by one
+// REMARK: remark: its rows stay on the device: no loop after those that write it reads its rows one by one: %h[{{.*}} floordiv 2 - t] is not read row by row ({{.*}}swap_fail.mlir:53)
+
+// -----
+
+// one loop takes rows one by one, another one all of them: the device keeps them anyway
+sdg.program @both dims(t: T) where T >= 1 {
+  %x = sdg.input "x" in (t) : tensor<3xf32>
+  %s = sdg.merge {t = 0 : %x[t], t > 0 : %h[t - 1]} in (t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %h = sdg.sin %s[t] in (t) : (tensor<3xf32>) -> tensor<3xf32>
+  sdg.swap %h ahead 2 : tensor<3xf32>
+  %n = sdg.merge {t = T - 1 : %h[t], true : %b[t + 1]} in (t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %b = sdg.mul %n[t], %h[t] in (t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %m = sdg.max %h[0:T] axes [0] : (tensor<3xf32>) -> tensor<3xf32>
+  sdg.output "b" %b[t] in (t) : tensor<3xf32>
+  sdg.output "m" %m : tensor<3xf32>
+}
+
+// REMARK: remark: its rows stay on the device: all of them are still read in other ways: %h[1:T + 1] is read at once ({{.*}}swap_fail.mlir:69)

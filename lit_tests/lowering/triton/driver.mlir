@@ -7,31 +7,33 @@
 
 // CHECK:       # sdg.mul, sdg.add
 // CHECK-NEXT:  # driver.mlir:{{[0-9]+}}-{{[0-9]+}}
-// CHECK-NEXT:  # grid (?)
+// CHECK-NEXT:  # grid (?), num_warps 4
 // CHECK-NEXT:  @triton.jit
 // CHECK-NEXT:  def mul_add(x_ptr, ring_ptr, n0: "i64", n1: "i64", n2: "i64", n3: "i64"):
 // CHECK:           p = x * ring
 // CHECK-NEXT:      s = p + x
 // CHECK-NEXT:      tl.debug_barrier()
-// CHECK-NEXT:      tl.store(ring_ptr + (n3 + start) + range_64, s, mask=inside)
+// CHECK-NEXT:      tl.store(ring_ptr + (n3 + start) + range_1024, s, mask=inside)
 // CHECK:       # ---- driver.py
 // CHECK-NEXT:  """The program @walk: its loops, over Triton kernels."""
 // CHECK:       import torch
 // CHECK:       from .kernels.copy_kernel import copy_kernel
-// CHECK:       from .support import Rows, call_host, make_host
+// CHECK:       from .support import Bound, Rows, call_host, make_host, placed
+
+// CHECK:       copy_kernel = Bound(copy_kernel, num_warps=4)
 // CHECK:       def walk(arrays, *, T, N, seed=0, start=None, hosts=None):
 // CHECK:           input x: f32[T, 16 * N]
 // CHECK:           output y: f32[T, 16 * N]
 // CHECK:           device = arrays["x"].device
 // CHECK-NEXT:      env = make_host(hosts, "env")
-// CHECK-NEXT:      x = arrays["x"].contiguous()
+// CHECK-NEXT:      x = placed(arrays["x"])
 // CHECK-NEXT:      y = torch.zeros((T, 16 * N), dtype=torch.float32, device=device)
 // CHECK-NEXT:      ring = torch.empty((4, 16 * N), dtype=torch.float32, device=device)
 // CHECK-NEXT:      for t in range(T):
 // CHECK-NEXT:          if t == 0:
 // CHECK-NEXT:              copy_kernel[{{.*}}](x, ring, 16 * N, 16 * N * t, 16 * N * (t % 4))
 // CHECK-NEXT:          else:
-// CHECK-NEXT:              mul_add[((N + 3) // 4,)](x, ring, 16 * N, 16 * N * t, 16 * ((t - 1) % 4) * N, 16 * N * (t % 4))
+// CHECK-NEXT:              mul_add[((N + 63) // 64,)](x, ring, 16 * N, 16 * N * t, 16 * ((t - 1) % 4) * N, 16 * N * (t % 4))
 // CHECK-NEXT:          call_host(
 // CHECK-NEXT:              env,
 // CHECK-NEXT:              ("env", "step"),
@@ -43,7 +45,7 @@
 // CHECK-NEXT:      del ring
 // CHECK-NEXT:      for t in reversed(range(1, T, 2)):
 // CHECK-NEXT:          if t >= 3 and (t < T - 1 or T == 7):
-// CHECK-NEXT:              copy_kernel_2[((N + 3) // 4,)](y, 16 * N, 16 * N * t, 16 * N * t - 16 * N)
+// CHECK-NEXT:              copy_kernel_2[((N + 63) // 64,)](y, 16 * N, 16 * N * t, 16 * N * t - 16 * N)
 // CHECK-NEXT:      return {"y": y}
 loop.program @walk dims(t: T, n: N) {
   %x = loop.input "x" : !loop.buffer<(t: full) ?xf32, [16 * N]>

@@ -6,7 +6,7 @@
 // CHECK-NEXT:  import triton
 // CHECK-NEXT:  import triton.language as tl
 // CHECK:       # ops.mlir:{{.*}}
-// CHECK-NEXT:  # grid (?)
+// CHECK-NEXT:  # grid (?), num_warps 4
 // CHECK-NEXT:  @triton.jit(do_not_specialize=["n"])
 // CHECK-NEXT:  def scale(x_ptr, out_ptr, n: "i64"):
 // CHECK-NEXT:      range_64 = tl.arange(0, 64)

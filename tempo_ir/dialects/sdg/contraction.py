@@ -11,7 +11,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.sdg.base import AccessOp, Operand, as_access
-from tempo_ir.dialects.sdg.inference import Extents, check_element, same_element, shape_text
+from tempo_ir.dialects.sdg.inference import Extents, check_element, shape_text, widest_element
 from tempo_ir.dialects.types import Extent, Tensor, shape_of, tensor
 from tempo_ir.index.domain import Domain
 
@@ -22,7 +22,8 @@ class ContractOp(AccessOp):
 
     `sdg.contract "bk,kn->bn" %x[t], %w in (t) : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>`
 
-    One operand or more, of one numeric element type. f16 and bf16 accumulate in f32.
+    One operand or more, numeric; the result has the element type of one of them that holds the values of all exactly
+    (f32 where others are bf16 or i8), as which they are multiplied. f16 and bf16 accumulate in f32.
     """
 
     name = "sdg.contract"
@@ -50,11 +51,11 @@ class ContractOp(AccessOp):
 
     @staticmethod
     def infer(spec: str, types: Sequence[Tensor], extents: Extents | None = None) -> Tensor:
-        """The extents of the letters of the result, with the common element type."""
+        """The extents of the letters of the result, with the widest element type of the operands."""
         inputs, output = parse_spec(spec)
         if len(inputs) != len(types):
             raise VerifyException(f'sdg.contract "{spec}" names {len(inputs)} operands, got {len(types)}')
-        common = same_element(types, "sdg.contract")
+        common = widest_element(types, "sdg.contract")
         check_element(common, "number", "sdg.contract")
         extents = extents or Extents()
         found: dict[str, Extent] = {}

@@ -20,6 +20,7 @@ from tempo_ir.dialects.types import (
     Tensor,
     dtype_name,
     element,
+    holds,
     is_bool,
     is_float,
     is_integer,
@@ -94,6 +95,21 @@ def same_element(types: Sequence[Attribute], what: str) -> Attribute:
                 f"{what} needs operands of one dtype, got {dtype_name(first)} and {dtype_name(other)}: cast one of them"
             )
     return first
+
+
+def widest_element(types: Sequence[Attribute], what: str) -> Attribute:
+    """The element type that holds every value of all operands' exactly, which one of them has; raises VerifyException
+    where there is none."""
+    elements = list(map(element, types))
+    for candidate in elements:
+        if all(holds(candidate, other) for other in elements):
+            return candidate
+    first = elements[0]
+    clash = next(other for other in elements if other != first)
+    raise VerifyException(
+        f"{what} needs an operand whose dtype holds the values of all, got {dtype_name(first)} and "
+        f"{dtype_name(clash)}: cast one of them"
+    )
 
 
 def check_element(element_type: Attribute, accepted: str, what: str) -> None:

@@ -18,6 +18,9 @@ VECTOR = 16
 """Elements of the widest vectors."""
 
 
+MOST_SHARES = 64
+"""Into how many programs a product is cut at most where that is for threads alone."""
+
 LARGEST_PRODUCT = 16_384
 """Registers of a program that products may take, written out (triton)."""
 
@@ -25,7 +28,10 @@ LARGEST_PRODUCT = 16_384
 @dataclass(frozen=True, slots=True)
 class Blocks:
     """Greatest block of a target: along columns (contiguous), rows, contracted or reduced axes, and of unknown
-    extents."""
+    extents.
+
+    `filling` is how many elements fill the threads of a program, 0 where a program is one thread.
+    """
 
     column: int
     row: int
@@ -33,18 +39,39 @@ class Blocks:
     dynamic_row: int
     dynamic: int
     powers_of_two: bool = False
+    filling: int = 0
+    share: int = 0
+    """A product of few rows is cut along its columns, so that threads may share it, into programs of so many
+    multiplications or more; 0: it is not."""
+
+    def filled(self, column: Extent, row: Extent | None) -> tuple[int, int]:
+        """Blocks along columns and rows of a result whose elements are computed one by one; rows are points (0) where
+        columns fill the threads."""
+        wide = self._block(column, self.filling, self.filling if row is None else self.filling // 4)
+        high = 0 if row is None else self._block(row, max(1, self.filling // wide), max(1, self.filling // wide))
+        return wide, 0 if high == 1 else high
 
     def columns(self, extent: Extent) -> int:
         """Block along the contiguous axis of a result."""
         return self._block(extent, self.column, self.dynamic)
 
+    def shared_columns(self, extent: Extent, multiplications: int, programs: int) -> int:
+        """Block along the columns of a product of so many multiplications, with so many programs along other axes."""
+        block = self.columns(extent)
+        if not self.share or not isinstance(extent, int):
+            return block
+        wanted = min(MOST_SHARES, multiplications // self.share) // max(1, programs)
+        return block if wanted <= extent // block else min(block, even_block(extent, max(VECTOR, extent // wanted)))
+
     def rows(self, extent: Extent) -> int:
         """Block along the other axis of a result."""
         return self._block(extent, self.row, self.dynamic_row)
 
-    def reductions(self, extent: Extent) -> int:
-        """Block along a reduced axis."""
-        return self._block(extent, self.reduced, self.dynamic)
+    def reductions(self, extent: Extent, others: int = 0) -> int:
+        """Block along a reduced axis; longer where what is reduced is read for `others` elements of the result at once
+        (0: for many), and these leave threads idle."""
+        most = max(self.reduced, self.filling // others) if others else self.reduced
+        return self._block(extent, most, max(self.dynamic, most) if self.filling else self.dynamic)
 
     def contracted(self, extent: Extent, others: int, element: Attribute) -> int:
         """Block along a contracted axis of a dot whose result has `others` elements.
@@ -82,6 +109,6 @@ def even_block(extent: int, most: int) -> int:
     return extent if extent <= 2 * most else most
 
 
-CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64)
-GPU = Blocks(column=64, row=16, reduced=64, dynamic_row=16, dynamic=64, powers_of_two=True)
+CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64, share=1 << 16)
+GPU = Blocks(column=64, row=16, reduced=64, dynamic_row=16, dynamic=64, powers_of_two=True, filling=1024)
 TARGETS = {"cpu": CPU, "sm_80": GPU, "sm_90": GPU, "gfx942": GPU, "triton-interpret": GPU}

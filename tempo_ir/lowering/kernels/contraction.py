@@ -126,7 +126,8 @@ def _contracted(
 def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapping[int, str], chosen: int) -> Tile:
     builder = translator.builder
     left, right = contraction.lanes(0), contraction.lanes(1)
-    total = accumulator(translator.element(contraction.op.result))
+    result = translator.element(contraction.op.result)
+    total = accumulator(result)
     shape = (left[0].size if left else 1), (right[0].size if right else 1)
     block = translator.blocks.contracted(contraction.summed[letters[chosen]], shape[0] * shape[1], total)
     axes = [
@@ -145,13 +146,15 @@ def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapp
             for number, operand in enumerate(contraction.op.inputs)
         ]
         lhs, rhs = rows_of(translator, tiles[0], left, lane), columns_of(translator, tiles[1], right, lane)
+        if lhs.element != rhs.element:  # one holds the values of the other
+            lhs, rhs = lhs.to(result), rhs.to(result)
         start = translator.constant_tile(0, total, shape) if carried is None else carried[0]
         return [builder.dot(lhs, rhs, start)]
 
-    (result,) = translator.over(axes, [(0, total, shape)], step)
+    (sums,) = translator.over(axes, [(0, total, shape)], step)
     if left and right:
-        return Tile(result, (left[0], right[0]))
-    return Tile(builder.reduce(ReduceKind.SUM, result, 1 if left else 0), left or right)
+        return Tile(sums, (left[0], right[0]))
+    return Tile(builder.reduce(ReduceKind.SUM, sums, 1 if left else 0), left or right)
 
 
 def rows_of(translator: Translator, tile: Tile, lanes: tuple[Lane, ...], contracted: Lane) -> Value:

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import FoldOp
-from tempo_ir.dialects.types import Extent, Shape
+from tempo_ir.dialects.types import Extent, Shape, shape_of
 from tempo_ir.index import Const, Expr, as_expr, simplify
+from tempo_ir.lowering.kernels.axis_classes import AxisClasses, reduced_classes
 from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
 from tempo_ir.lowering.kernels.tiles import Coordinate, Lane
 from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Source, Translator
 
 GRID_AXES = 3
+MANY_PROGRAMS = 64
+"""What an axis of an extent that only a call knows is taken to have."""
 _PASS_THROUGH = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp)
 _PASSES = (sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp, FoldOp)
 
@@ -72,11 +76,56 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
     free = [axis for axis in range(len(shape)) if keys[axis] not in translator.decisions.points]
     column, row = lane_axes(sinks[0].value, shape, free)
     blocks = dict.fromkeys(range(len(shape)), 0)
-    if column is not None:
+    if column is not None and translator.blocks.filling and _is_one_by_one(sinks, column):
+        rows = None if row is None else shape[row]
+        blocks[column], high = translator.blocks.filled(shape[column], rows)
+        row = None if not high else row
+        blocks |= {} if row is None else {row: high}
+    elif column is not None:
         blocks[column] = translator.blocks.columns(shape[column])
-    if row is not None:
-        blocks[row] = translator.blocks.rows(shape[row])
+        blocks |= {} if row is None else {row: translator.blocks.rows(shape[row])}
+        contraction = _contraction(sinks[0].value, shape)
+        if contraction is not None:
+            others = prod(programs_along(shape[axis], blocks[axis]) for axis in blocks if axis != column)
+            work = multiplications(translator, contraction)
+            blocks[column] = translator.blocks.shared_columns(shape[column], work, others)
     return [Iterated(keys[axis], extent, blocks[axis]) for axis, extent in enumerate(shape)]
+
+
+def _is_one_by_one(sinks: Sequence[Sink], column: int) -> bool:
+    """Whether the elements along the columns of a result stand one beside the other in all that is reduced for it too:
+    there are no contractions, and what is summed is summed along the columns."""
+    ops = _ops(sinks)
+    if any(isinstance(op, (sdg.ContractOp, FoldOp)) for op in ops):
+        return False
+    reducing = [op for op in ops if isinstance(op, _PASSES)]
+    if not reducing:
+        return True
+    classes = _classes_of(sinks)
+    own = classes.find((sinks[0].value, column))
+    return all(own in reduced_classes(op, classes).values() for op in reducing)
+
+
+def _classes_of(sinks: Sequence[Sink]) -> AxisClasses:
+    """The axis classes of the body that the values are of."""
+    owner = sinks[0].value.owner
+    block = owner if isinstance(owner, Block) else owner.parent
+    assert block is not None
+    return AxisClasses.of(block)
+
+
+def programs_along(extent: Extent, block: int) -> int:
+    """How many programs or trips an axis takes; many, where that is not known."""
+    return -(-extent // max(1, block)) if isinstance(extent, int) else MANY_PROGRAMS
+
+
+def multiplications(translator: Translator, op: sdg.ContractOp) -> int:
+    """How many a contraction takes, an extent that only a call knows left out."""
+    extents = dict[str, int]()
+    for letters, operand in zip(op.letters[0], op.inputs, strict=True):
+        for letter, extent in zip(letters, translator.shape(operand), strict=True):
+            extents[letter] = extent if isinstance(extent, int) else 1
+    return prod(extents.values())
 
 
 def lane_axes(value: SSAValue, shape: Shape, free: Sequence[int]) -> tuple[int | None, int | None]:
@@ -101,16 +150,18 @@ def _only_in(letter: str, number: int, inputs: Sequence[str]) -> bool:
 
 
 def _contraction(value: SSAValue, shape: Shape) -> sdg.ContractOp | None:
-    """The contraction that gives a value its shape, through elementwise ops."""
-    op = value.owner
-    if isinstance(op, sdg.ContractOp):
-        return op
-    if isinstance(op, _PASS_THROUGH):
-        for operand in op.operands:
-            if len(operand.type.get_shape()) == len(shape):  # pyright: ignore
-                found = _contraction(operand, shape)
-                if found is not None:
-                    return found
+    """The contraction that gives a value its shape, through elementwise ops: the first in the order of operands."""
+    waiting, seen = [value], {value}
+    while waiting:
+        op = waiting.pop().owner
+        if isinstance(op, sdg.ContractOp):
+            return op
+        if not isinstance(op, _PASS_THROUGH):
+            continue
+        for operand in reversed(op.operands):
+            if len(operand.type.get_shape()) == len(shape) and operand not in seen:  # pyright: ignore
+                waiting.append(operand)
+                seen.add(operand)
     return None
 
 
@@ -126,9 +177,23 @@ def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iter
         for number, axis in enumerate(axes)
         if axis.key not in decisions.cuts and axis.key not in decisions.factors and not lies_in_one_block(axis)
     ]
-    if any(isinstance(op, _PASSES) for op in _ops(sinks)):
-        whole = [number for number in whole if not axes[number].block]
+    reducing = [op for op in _ops(sinks) if isinstance(op, _PASSES)]
+    if reducing:
+        varying = _varying_axes(sinks, reducing) if translator.blocks.filling else set[int]()
+        whole = [number for number in whole if not axes[number].block or number in varying]
     return whole[:GRID_AXES]
+
+
+def _varying_axes(sinks: Sequence[Sink], reducing: Sequence[Operation]) -> set[int]:
+    """The axes of the result along which all that is reduced varies too, so that nothing is reduced twice where
+    programs share such an axis."""
+    classes = _classes_of(sinks)
+    own = [classes.find((sinks[0].value, axis)) for axis in range(len(shape_of(sinks[0].value.type)))]
+    return {
+        axis
+        for axis, found in enumerate(own)
+        if all(any(found in classes.of_value(result) for result in op.results) for op in reducing)
+    }
 
 
 def lies_in_one_block(axis: Iterated) -> bool:

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import f32, i8, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
+from tempo_ir.dialects.loop import FoldOp
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import ReduceKind, bit_width, is_unsigned
 from tempo_ir.dialects.types import Extent, is_bool, is_float
@@ -45,6 +46,7 @@ _COMBINE: Mapping[ReduceKind, type[ew.BinaryOp]] = MappingProxyType(
 )
 
 
+_PASSES = (sdg.ContractOp, sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp, FoldOp)
 SHORT_REDUCTION = 24
 """Elements of an axis below which an open axis makes the better lane."""
 
@@ -71,27 +73,53 @@ def accumulator(element: Attribute) -> Attribute:
 
 
 def reduced_axes(
-    translator: Translator, owner: Operation, value: SSAValue, axes: Sequence[int], at: Coordinates
+    translator: Translator,
+    owner: Operation,
+    value: SSAValue,
+    axes: Sequence[int],
+    at: Coordinates,
+    *,
+    alone: bool = True,
 ) -> tuple[list[Iterated], tuple[Lane, ...]]:
     """How to iterate over the axes of `value` that are reduced, for a result read at `at`; and the lanes of the
     result."""
     shape = translator.shape(value)
-    return lanes_and_axes(translator, owner, {axis: shape[axis] for axis in axes}, at)
+    return lanes_and_axes(translator, owner, {axis: shape[axis] for axis in axes}, at, alone=alone)
 
 
 def lanes_and_axes(
-    translator: Translator, owner: object, extents: Mapping[int, Extent], at: Coordinates
+    translator: Translator, owner: object, extents: Mapping[int, Extent], at: Coordinates, *, alone: bool = True
 ) -> tuple[list[Iterated], tuple[Lane, ...]]:
-    """One of the reduced axes is a lane, the last of the greatest ones, unless the result has two lanes already."""
+    """One of the reduced axes is a lane, the last of the greatest ones, unless the result has two lanes already.
+
+    `alone` says that a block of it is read for the lanes of the result and for nothing else.
+    """
     lanes = lanes_of(at)
     keys = {axis: AxisKey(owner, axis) for axis in extents}
     free = [axis for axis in extents if keys[axis] not in translator.decisions.points]
     chosen = max(free, key=lambda axis: (_weight(extents[axis]), axis), default=None) if len(lanes) < 2 else None
+    others = math.prod(extents_of(lanes)) if alone and _is_read(translator, owner) else 0
     iterated = [
-        Iterated(keys[axis], extent, translator.blocks.reductions(extent) if axis == chosen else 0)
+        Iterated(keys[axis], extent, translator.blocks.reductions(extent, others) if axis == chosen else 0)
         for axis, extent in extents.items()
     ]
     return sorted(iterated, key=lambda axis: axis.block), lanes
+
+
+def _is_read(translator: Translator, owner: object) -> bool:
+    """Whether the operands of an op are made of memory one by one, without products or other passes."""
+    waiting = list(owner.operands) if isinstance(owner, Operation) else []
+    seen = set(waiting)
+    while waiting:
+        value = translator.aliases.get(waiting[-1], waiting[-1])
+        waiting.pop()
+        if value in translator.sources or not isinstance(value.owner, Operation):
+            continue
+        if isinstance(value.owner, _PASSES):
+            return False
+        waiting += [operand for operand in value.owner.operands if operand not in seen]
+        seen.update(value.owner.operands)
+    return True
 
 
 def _weight(extent: Extent) -> int:

@@ -106,6 +106,9 @@ class Block:
 class Pass:
     """One pass over rows, which carries the greatest element so far and the sum of the weights relative to it."""
 
+    alone = True
+    """Whether a block of the rows is read for nothing else."""
+
     def __init__(
         self,
         translator: Translator,
@@ -115,7 +118,7 @@ class Pass:
         self.translator = translator
         self.op = op
         self.row = row
-        self.axes, self.lanes = reduced_axes(translator, op, op.operand, (op.axis,), row)
+        self.axes, self.lanes = reduced_axes(translator, op, op.operand, (op.axis,), row, alone=self.alone)
         self.element: Attribute = accumulator(translator.element(op.operand))
         translator.unordered.update(axis.key for axis in self.axes)
         self.along = carried_along(translator, self.axes, self.lanes)

@@ -61,6 +61,8 @@ def _softmax_operand(translator: Translator, contraction: Contraction) -> int | 
 class _Weighted(Pass):
     """The pass of a softmax that carries the sum of the rows of the other operand too, each times its weight."""
 
+    alone = False
+
     def __init__(self, translator: Translator, contraction: Contraction, number: int, columns: tuple[Lane, ...]):
         op = contraction.op.inputs[number].owner
         assert isinstance(op, sdg.SoftmaxOp)
@@ -103,7 +105,8 @@ class _Weighted(Pass):
             assert block.factor is not None
             factor = block.factor.value[:, None] if self.lanes else block.factor.value
             start = carried[2] * factor
-        return [*block.carried, builder.dot(weights.to(columns.element), columns, start)]
+        element = translator.element(self.contraction.op.result)
+        return [*block.carried, builder.dot(weights.to(element), columns.to(element), start)]
 
 
 EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType({sdg.ContractOp: emit_weighted_sum})

@@ -36,6 +36,13 @@ def host_target() -> Target:
     return Target(llvm.get_host_cpu_name(), flat, lanes, registers)
 
 
+def relax_instruction() -> str:
+    """The intrinsic by which a busy loop tells the processor of this machine; "" where there is none."""
+    architecture = llvm.get_process_triple().partition("-")[0]
+    hint = "@llvm.aarch64.hint(i32 1)"
+    return {"x86_64": "@llvm.x86.sse2.pause()", "aarch64": hint, "arm64": hint}.get(architecture, "")
+
+
 def llvm_version() -> str:
     """For cache keys: objects of another LLVM are not to be trusted."""
     return ".".join(map(str, llvm.llvm_version_info))

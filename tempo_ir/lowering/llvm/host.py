@@ -2,7 +2,8 @@
 
     i32 @host(void** buffers, i64* scalars, i32 (**callbacks)(i64* symbols))
 
-- `buffers` holds the address of each buffer of the program, in order, and last that of the kernels' scratch;
+- `buffers` holds the address of each buffer of the program, in order, then that of the kernels' scratch and that of a
+  team of threads, null where there is but one (see `parallel`);
   `scalars` the bounds, then the seed, where each dim starts, and the most that a bound may be that a loop gives.
 - What only Python can do (host calls, leaves without a tile form, errors) is a *site*: `callbacks[1 + n]` is called
   with the values of the iterators round it. What it returns is not 0 when it raised: the program stops and returns 1.
@@ -15,7 +16,7 @@ Between the loops nothing is allocated and nothing else is called: where the buf
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -25,6 +26,7 @@ from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.index import And, Binary, Compare, Cond, Const, Expr, MinMax, Or, Sym, Truth
 from tempo_ir.lowering.kernels.draws import SEED, start_of
 from tempo_ir.lowering.kernels.layout import Layout, array_of, element_bytes, most_of
+from tempo_ir.lowering.llvm.parallel import run_name
 from tempo_ir.lowering.llvm.target import Target
 
 HOST = "host"
@@ -71,9 +73,12 @@ def scalar_names(program: loop.ProgramOp) -> tuple[str, ...]:
     return (*program.space.params, *(str(symbol) for symbol in (SEED, *starts, *most)))
 
 
-def lower_host(program: loop.ProgramOp, kernels: Mapping[str, KernelOp], target: Target) -> HostProgram:
-    """The host program of a loop program whose leaves are launches, except those that Python runs."""
-    text = _HostText(program, kernels, has_cycle_counter="x86" in target.cpu or target.lanes >= 8)
+def lower_host(
+    program: loop.ProgramOp, kernels: Mapping[str, KernelOp], split: Collection[str], target: Target
+) -> HostProgram:
+    """The host program of a loop program whose leaves are launches, except those that Python runs; launches of the
+    kernels in `split` may be cut over threads."""
+    text = _HostText(program, kernels, split, has_cycle_counter="x86" in target.cpu or target.lanes >= 8)
     text.block(program.body.block)
     return HostProgram(text.finished(), text.buffers, scalar_names(program), tuple(text.sites))
 
@@ -81,9 +86,17 @@ def lower_host(program: loop.ProgramOp, kernels: Mapping[str, KernelOp], target:
 class _HostText:
     """The lines of the function, written as the loops are walked."""
 
-    def __init__(self, program: loop.ProgramOp, kernels: Mapping[str, KernelOp], *, has_cycle_counter: bool):
+    def __init__(
+        self,
+        program: loop.ProgramOp,
+        kernels: Mapping[str, KernelOp],
+        split: Collection[str],
+        *,
+        has_cycle_counter: bool,
+    ):
         self.program = program
         self.kernels = kernels
+        self.split = split
         self.has_cycle_counter = has_cycle_counter
         self.buffers = tuple(op.buffer for op in program.body.walk() if isinstance(op, loop.BufferOperation))
         self.sites: list[Site] = []
@@ -95,6 +108,7 @@ class _HostText:
         for number, name in enumerate(scalar_names(program)):
             self.symbols[name] = self._loaded("i64", "%scalars", number)
         self.scratch = self._loaded("ptr", "%buffers", len(self.buffers))
+        self.team = self._loaded("ptr", "%buffers", len(self.buffers) + 1) if split else ""
         self.pointers: dict[SSAValue, str] = {
             buffer: self._loaded("ptr", "%buffers", number) for number, buffer in enumerate(self.buffers)
         }
@@ -298,7 +312,11 @@ class _HostText:
             programs = next(open_axes) if extent < 0 else str(extent)
             arguments += ["i64 0", f"i64 {programs}"]
         arguments.append(f"ptr {self.scratch}")
-        self.lines.append(f"  call void @{kernel.sym_name.data}({', '.join(arguments)})")
+        name = kernel.sym_name.data
+        if name in self.split:
+            name = run_name(name)
+            arguments.append(f"ptr {self.team}")
+        self.lines.append(f"  call void @{name}({', '.join(arguments)})")
 
     def poll(self, counter: str | None) -> None:
         """Ask whether to go on, if it was long ago that this was asked; in an inner loop, every few iterations."""

@@ -19,12 +19,21 @@ Questions are asked once per pattern, so that equal layers cost one. Liveness on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.loop import BufferAccess, BufferDim, BufferType, ForOp, FreeOp, HostOp, OutputOp, ProgramOp
+from tempo_ir.dialects.loop import (
+    BufferAccess,
+    BufferDim,
+    FreeOp,
+    HostOp,
+    InputOp,
+    OutputOp,
+    ParameterOp,
+    ProgramOp,
+)
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import (
     TRUE,
@@ -55,7 +64,9 @@ from tempo_ir.index.isl import (
 )
 from tempo_ir.lowering.instances import Instance, instances
 from tempo_ir.lowering.proofs import IllegalError
+from tempo_ir.lowering.storage.contents import Content, Touch, first_and_last, loops_round
 from tempo_ir.lowering.storage.pointwise import reads_in_place
+from tempo_ir.lowering.storage.start_check import writes_the_same
 
 
 class IllegalStorageError(IllegalError):
@@ -128,80 +139,6 @@ def check_storage(program: ProgramOp, claim: Claim, read: Sequence[Instance] | N
         checker.check_donation(source, target, after)
 
 
-@dataclass(frozen=True)
-class Touch:
-    """An instance that touches `cells`; `moment` orders reads and writes within it."""
-
-    instance: Instance
-    cells: Index
-    moment: int
-
-    def key(self, ranks: Mapping[int, int]) -> object:
-        """What the answers depend on."""
-        return self.instance.frame, self.cells, self.moment, tuple([ranks[number] for number in self.instance.time])
-
-
-def first_and_last(reads: Iterable[Touch]) -> list[Touch]:
-    """
-    Of reads of the same cells in the same iterations the first and the last.
-
-    What is asked of a read is that it comes after some times, or before others, of its cells: what holds of the two
-    holds of those between.
-    """
-    alike: dict[object, list[Touch]] = {}
-    for touch in reads:
-        instance = touch.instance
-        alike.setdefault((instance.time[:-1], instance.frame, touch.cells), []).append(touch)
-    found: list[Touch] = []
-    for same in alike.values():
-        same.sort(key=lambda touch: (touch.instance.time[-1], touch.moment))
-        found += same if len(same) < 3 else (same[0], same[-1])
-    return found
-
-
-@dataclass
-class Content:
-    """What happens to the cells of one buffer; `rank` is the number of coordinates, `stored` those that it stores."""
-
-    buffer: SSAValue
-    rank: int
-    stored: tuple[int, ...]
-    writes: list[Touch] = field(default_factory=list)
-    reads: list[Touch] = field(default_factory=list)
-    frees: list[Touch] = field(default_factory=list)
-    kept: list[Index] = field(default_factory=list)
-    shown: list[Touch] = field(default_factory=list)
-    """What was written of the array of the caller that the buffer is, before."""
-
-    @property
-    def touches(self) -> list[Touch]:
-        """All of them."""
-        return [*self.writes, *self.reads, *self.frees, *self.shown]
-
-    @property
-    def dims(self) -> tuple[BufferDim, ...]:
-        """How each stored coordinate is stored."""
-        assert isinstance(self.buffer.type, BufferType)
-        return self.buffer.type.dims
-
-    @property
-    def keeps_all(self) -> bool:
-        """Whether every cell has a place of its own."""
-        return len(self.stored) == self.rank and all(dim.storage != "ring" for dim in self.dims)
-
-    def ranks(self) -> dict[int, int]:
-        """The numbers of loops and operations, counted anew."""
-        numbers = sorted({number for touch in self.touches for number in touch.instance.time})
-        return {number: rank for rank, number in enumerate(numbers)}
-
-    def key(self) -> object:
-        """Equal keys have equal answers."""
-        ranks = self.ranks()
-        parts = (tuple(t.key(ranks) for t in part) for part in (self.writes, self.reads, self.frees, self.shown))
-        depth = len(_loops_round(self.buffer))
-        return self.rank, self.stored, self.dims, depth, tuple(self.kept), *parts
-
-
 @dataclass
 class _Checker:
     program: ProgramOp
@@ -243,15 +180,17 @@ class _Checker:
         """An operation that writes earlier what others wrote: the same value, into the same cell wherever they ran."""
         cells, ops = self.claim.starts[instance.op]
         for origin in [before[op] for op in ops]:
-            write, fixed = origin.writes[0], [read for read in origin.reads if read.index]
+            write, *others = origin.writes
             memory = self.claim.memories[write.buffer]
-            place = BufferAccess(memory.buffer, tuple(cells[position] for position in memory.stored), write.type)
-            same = origin.formula == instance.formula and origin.reads == instance.reads and not fixed
-            if not same or instance.writes != (place,) or len(origin.writes) != 1:
+            place = memory.buffer, tuple(cells[position] for position in memory.stored)
+            there = [(access.buffer, access.index) for access in instance.writes]
+            read = [access.buffer for access in origin.reads]
+            same = origin.formula == instance.formula and read == [access.buffer for access in instance.reads]
+            if not same or there != [place] or others:
                 raise IllegalStorageError("a memory begins with another value", instance.op)
-            if any(read.buffer in self.claim.memories for read in origin.reads):
+            if any(not isinstance(buffer.owner, InputOp | ParameterOp) for buffer in read):
                 raise IllegalStorageError("a memory begins with a value that changes", instance.op)
-            if not self._coincide(origin, memory.at(write.index), cells):
+            if not writes_the_same(origin, memory.at(write.index), instance, cells, self.space):
                 raise IllegalStorageError("a memory begins with another row", instance.op)
         return [before[op] for op in ops]
 
@@ -405,7 +344,7 @@ class _Checker:
         if (clash := self._overwritten(times, written, read)) is not None:
             return f"a row is overwritten while it is still read{_example(clash)}"
         passed = written.reverse().apply_range(read)
-        depth = len(_loops_round(content.buffer))
+        depth = len(loops_round(content.buffer))
         if not passed.is_empty() and not passed.is_subset(times.same_iteration(passed, depth)):
             return "a buffer made in a loop is read in another iteration than it is written"
         return None
@@ -572,17 +511,6 @@ def _not_before(first: Map, second: Map) -> Map | None:
     if together.intersect(Map.lex_ge(together.range().get_space())).is_empty():
         return None
     return first.lex_ge_map(second).intersect(first.domain().identity())
-
-
-def _loops_round(buffer: SSAValue) -> list[ForOp]:
-    """The loops in which a buffer is made."""
-    found: list[ForOp] = []
-    current = buffer.owner
-    while isinstance(current, Operation) and not isinstance(current, ProgramOp):
-        if isinstance(current, ForOp):
-            found.append(current)
-        current = current.parent_op()
-    return found
 
 
 def _example(relation: Map) -> str:

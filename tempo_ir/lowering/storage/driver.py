@@ -18,7 +18,7 @@ from tempo_ir.lowering.storage.frees import Free, insert_frees, last_reads
 from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
 from tempo_ir.lowering.storage.swap_check import SwapClaim, SwappedBuffer, check_swap
-from tempo_ir.lowering.storage.swaps import NotSwappedError, Swap, apply_swap, find_swap
+from tempo_ir.lowering.storage.swaps import NotSwappedError, Swap, Swapped, apply_swap, find_swap
 from tempo_ir.passes.remarks import remark
 
 
@@ -108,7 +108,12 @@ def _swap(program: ProgramOp, allocs: Sequence[AllocOp], check: bool) -> dict[in
     if refused:
         return refused
     before = instances(program)
-    made = [apply_swap(program, swap) for swap in swaps]
+    made: list[Swapped] = []
+    for number, swap in enumerate(swaps):
+        try:
+            made.append(apply_swap(program, swap))
+        except NotSwappedError as error:
+            return {number: str(error)}
     if check:
         claims = [
             SwappedBuffer(alloc.buffer, each.device, each.host, each.back, each.outer)
@@ -120,7 +125,7 @@ def _swap(program: ProgramOp, allocs: Sequence[AllocOp], check: bool) -> dict[in
     for number, each in enumerate(made):
         types = [buffers.get(buffer, buffer).type for buffer in (each.device, *each.back)]
         if any(dim.storage != "ring" for type in types if isinstance(type, BufferType) for dim in type.dims):
-            refused[number] = "all of them are still read in other ways"
+            refused[number] = f"all of them are still read in other ways{swaps[number].still_read}"
     return refused
 
 

@@ -7,7 +7,7 @@ Groups: buffers that can be one memory, because where one is a copy of the other
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -199,13 +199,16 @@ def _joined(into: Group, moved: Group, moves: tuple[Expr, ...], copy: Copy) -> G
     for buffer, member in moved.members.items():
         inside = dict(zip(moved.dims, member.cells, strict=True))
         members[buffer] = Member(member.op, tuple(substitute(move, inside) for move in moves))
-    joined = Group(into.dims, into.row, members, (*into.copies, *moved.copies, copy))
-    return joined if joined.output is not None else _counted_from_zero(joined)
+    return _counted(Group(into.dims, into.row, members, (*into.copies, *moved.copies, copy)))
 
 
-def _counted_from_zero(group: Group) -> Group:
-    """The group with its cells shifted so that the least of each dim is 0."""
-    below = [min((0, *_shifts(group, position))) for position in range(len(group.dims))]
+def _counted(group: Group) -> Group:
+    """The group with its cells counted as the rows of the caller's array in it are, if any; else the least is 0."""
+    output = group.output
+    below = [
+        min((0, *_shifts(group.members.values(), position))) if output is None else next(_shifts([output], position), 0)
+        for position in range(len(group.dims))
+    ]
     if not any(below):
         return group
     members = {
@@ -216,9 +219,9 @@ def _counted_from_zero(group: Group) -> Group:
     return Group(group.dims, _row_at(group.row, lifted), members, group.copies)
 
 
-def _shifts(group: Group, position: int) -> Iterator[int]:
+def _shifts(members: Iterable[Member], position: int) -> Iterator[int]:
     """By how much the rows of each member are shifted along a dim that it has."""
-    for member in group.members.values():
+    for member in members:
         cell = member.cells[position]
         if free_symbols(cell) & set(member.dims):
             yield terms(cell).get((), 0)

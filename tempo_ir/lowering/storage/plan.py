@@ -250,9 +250,16 @@ class Planner:
     ) -> tuple[tuple[CellUse, ...], tuple[Start, ...]]:
         """The uses with first values written before the loops where nothing is in their way."""
         starts: list[Start] = []
-        for start in possible_starts(uses, self.numbers):
+        for start in possible_starts(uses, self.numbers, self.space):
             moved = (start.use, *(use for use in uses if use.use.op not in start.replaced))
-            if self._has_room(group, start.use, shape, uses) and self._may_start(group, moved, shape):
+            there = len(moved) == len(uses) + 1 - len(start.replaced)
+            known = not self.unknown.at(start.anchor, free_symbols(start.use.cells), free_symbols(start.guard))
+            if (
+                there
+                and known
+                and self._has_room(group, start.use, shape, uses)
+                and self._may_start(group, moved, shape)
+            ):
                 uses = moved
                 starts.append(start)
             else:

@@ -23,7 +23,7 @@ from tempo_ir.dialects.loop import (
 from tempo_ir.dialects.sdg.attributes import IndexAttr
 from tempo_ir.dialects.types import Extent, Tensor, shape_of, tensor
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import Expr, Index, free_symbols, negate
+from tempo_ir.index.expr import TRUE, Expr, Index, free_symbols, negate
 from tempo_ir.index.isl import ceiling
 from tempo_ir.lowering.storage.liveness import Liveness
 from tempo_ir.lowering.storage.plan import Planned
@@ -51,7 +51,8 @@ class Rewriter:
         for start in [start for planned in plan for start in planned.starts]:
             block = start.anchor.parent
             assert block is not None
-            block.insert_op_before(start.op, start.anchor)
+            written = start.op if start.guard == TRUE else IfOp(start.guard, Region(Block([start.op])))
+            block.insert_op_before(written, start.anchor)
         for planned in plan:
             buffer = self._buffer(planned)
             buffers.update(dict.fromkeys(planned.group.members, buffer))

@@ -31,6 +31,12 @@ TARGETS = {
     "gfx942": GPUTarget("hip", "gfx942", 64),
 }
 TENSOR_CORES = re.compile(r"wgmma|mma\.sync|tcgen05|v_mfma")
+LOADS = re.compile(
+    r"ld\.global[.\w:]*?(?:\.v(?P<count>\d))?\.[bfsu](?P<bits>\d+)"
+    r"|cp\.async\.c[ag]\.shared\.global [^;]*?, (?P<copied>0x\w+)"
+    r"|(?:global|buffer)_load_(?P<word>dword|ushort|ubyte)(?:x(?P<words>\d))?"
+)
+WORDS = {"dword": 4, "ushort": 2, "ubyte": 1}
 
 
 def number(pattern, text):
@@ -38,8 +44,21 @@ def number(pattern, text):
     return max((int(found) for found in re.findall(pattern, text)), default=0)
 
 
+def widest_load(assembly):
+    """The most bytes that a thread reads of memory by one instruction."""
+    found = [0]
+    for load in LOADS.finditer(assembly):
+        if load["bits"]:
+            found.append(int(load["bits"]) // 8 * int(load["count"] or 1))
+        elif load["copied"]:
+            found.append(int(load["copied"], 16))
+        else:
+            found.append(WORDS[load["word"]] * int(load["words"] or 1))
+    return max(found)
+
+
 def figures(compiled, log):
-    """Registers of a thread, bytes spilt, bytes of stack and shared memory, and whether tensor cores are used."""
+    """Registers of a thread, bytes spilt, stack, shared memory, whether tensor cores are used, the widest load."""
     assembly = compiled.asm.get("ptx") or compiled.asm["amdgcn"]
     nvidia = "ptx" in compiled.asm
     return {
@@ -52,6 +71,7 @@ def figures(compiled, log):
         else number(r"\.private_segment_fixed_size:\s*(\d+)", assembly),
         "shared": compiled.metadata.shared,
         "tensor_cores": TENSOR_CORES.search(assembly) is not None,
+        "widest_load": widest_load(assembly),
     }
 
 

@@ -35,13 +35,17 @@ class TritonCompileError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a compiled kernel uses: registers of a thread; bytes spilt, of stack, of shared memory; compile seconds."""
+    """What a compiled kernel uses: registers of a thread; bytes spilt, of stack, of shared memory; compile seconds.
+
+    `widest_load` is the most bytes that a thread reads of memory at once.
+    """
 
     registers: int
     spilled: int
     stack: int
     shared: int
     tensor_cores: bool
+    widest_load: int
     seconds: float
 
 
@@ -52,20 +56,18 @@ def cache_directory() -> Path:
     return root / "triton"
 
 
-def compile_kernels(
-    sources: Sequence[KernelSource], target: str = "sm_80", *, warps: int = 4, processes: int = 2
-) -> list[Figures]:
+def compile_kernels(sources: Sequence[KernelSource], target: str = "sm_80", *, processes: int = 2) -> list[Figures]:
     """The figures of kernels compiled for a target: sm_80, sm_90, sm_100, gfx942. Equal kernels are compiled once.
 
     Raises TritonCompileError, naming the kernel, with Triton's own message.
     """
     if target not in SHARED_MEMORY:
         raise TritonCompileError(f"unknown target '{target}'; use one of {', '.join(SHARED_MEMORY)}")
-    places = [cache_directory() / f"{_key(source, target, warps)}.json" for source in sources]
+    places = [cache_directory() / f"{_key(source, target)}.json" for source in sources]
     missing = {place: source for place, source in zip(places, sources, strict=True) if not place.exists()}
     shares = [list(missing)[start::processes] for start in range(min(processes, len(missing)))]
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(max(1, len(shares))) as threads:
-        jobs = {place: _job(source, target, warps, Path(scratch) / place.stem) for place, source in missing.items()}
+        jobs = {place: _job(source, target, Path(scratch) / place.stem) for place, source in missing.items()}
         batches = [[jobs[place] for place in share] for share in shares]
         for share, results in zip(shares, threads.map(_run, batches), strict=True):
             for place, result in zip(share, results, strict=True):
@@ -79,14 +81,14 @@ def _canonical(source: KernelSource) -> str:
     return "\n".join(lines).replace(f"def {source.name}(", "def kernel(") + "\n"
 
 
-def _key(source: KernelSource, target: str, warps: int) -> str:
+def _key(source: KernelSource, target: str) -> str:
     """What the figures depend on."""
-    options = target, warps, version("triton"), Figures.__slots__
+    options = target, source.warps, version("triton"), Figures.__slots__
     content = _canonical(source), source.parameters, sorted(source.aligned), options
     return hashlib.sha256(repr(content).encode()).hexdigest()[:24]
 
 
-def _job(source: KernelSource, target: str, warps: int, directory: Path) -> dict[str, Any]:
+def _job(source: KernelSource, target: str, directory: Path) -> dict[str, Any]:
     directory.mkdir()
     path = directory / "kernel.py"
     path.write_text(_canonical(source))
@@ -97,7 +99,7 @@ def _job(source: KernelSource, target: str, warps: int, directory: Path) -> dict
         "signature": dict(source.parameters),
         "aligned": aligned,
         "target": target,
-        "warps": warps,
+        "warps": source.warps,
     }
 
 

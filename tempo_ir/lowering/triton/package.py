@@ -33,7 +33,7 @@ def package_files(module: ModuleOp, style: Style = DEFAULT_STYLE) -> dict[str, s
     files = {
         "__init__.py": f'"""The program @{program.sym_name.data}, written by tempo_ir; see README.md."""\n\n'
         f'from .driver import {name}\n\n__all__ = ["{name}"]\n',
-        "driver.py": driver_text(module),
+        "driver.py": driver_text(module, style.precision),
         "support.py": SUPPORT.read_text(),
         "README.md": readme_text(program, parameter_names(module).values(), [source.name for source in sources]),
         "kernels/__init__.py": '"""The kernels that the driver launches, one file each."""\n',

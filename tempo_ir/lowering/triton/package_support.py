@@ -1,5 +1,7 @@
 # pyright: basic
-"""What drivers call beside kernels: rows of buffers, host objects, run-time errors."""
+"""What drivers call beside kernels: bound kernels, rows of buffers, host objects, run-time errors."""
+
+from functools import partial
 
 import numpy as np
 import torch
@@ -20,6 +22,35 @@ def check(status, messages, point):
     number = int(status[0])
     if number:
         raise ProgramError(messages[number - 1].replace("{value}", str(int(status[number]))), point)
+
+
+class Bound:
+    """A kernel that is compiled for a device when it is first launched there, and launched without a search after.
+
+    Pointers are multiples of 16 bytes, and the launches of a program agree on which scalars are multiples of 16, so
+    that the first launch stands for all. In Triton's interpreter nothing is compiled.
+    """
+
+    def __init__(self, kernel, num_warps):
+        self.kernel, self.num_warps, self.compiled = kernel, num_warps, {}
+
+    def __getitem__(self, grid):
+        return partial(self.launch, (*grid, 1, 1)[:3])
+
+    def launch(self, grid, *arguments):
+        """Launch programs on the device of the first argument."""
+        device = arguments[0].device
+        compiled = self.compiled.get(device)
+        if compiled is None:
+            self.compiled[device] = self.kernel[grid](*arguments, num_warps=self.num_warps)
+        else:
+            compiled[grid](*arguments)
+
+
+def placed(array):
+    """An array as kernels read it: row after row, from an address that is a multiple of 16."""
+    whole = array.contiguous()
+    return whole if whole.data_ptr() % 16 == 0 else whole.clone()
 
 
 class Rows:

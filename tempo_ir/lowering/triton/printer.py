@@ -40,13 +40,10 @@ from tempo_ir.lowering.triton.expressions import (
 )
 from tempo_ir.lowering.triton.hazards import barriers
 from tempo_ir.lowering.triton.library_text import library_sources
+from tempo_ir.lowering.triton.tuning import WARPS, is_written_out, warps_of
 from tempo_ir.lowering.triton.values import Values, filled, identifier_of, literal_of
 from tempo_ir.lowering.triton.writer import INDENT
 
-SMALLEST_DOT = 16
-"""Sides of a `tl.dot` that fill a tensor core, and the least that it takes along the contracted one."""
-LARGEST_PRODUCT = 16_384
-"""Words of 32 bits of a product that is written out, all at once in registers."""
 HEADER = "import triton\nimport triton.language as tl\n"
 COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
     {
@@ -77,13 +74,14 @@ class Style:
 class KernelSource:
     """A printed kernel: the name of its function, the text of its file, and its parameters with their types.
 
-    `aligned` names the scalars that are multiples of 16 in every launch.
+    `aligned` names the scalars that are multiples of 16 in every launch; a program is run by `warps`.
     """
 
     name: str
     text: str
     parameters: tuple[tuple[str, str], ...]
     aligned: frozenset[str]
+    warps: int = WARPS
 
 
 DEFAULT_STYLE = Style()
@@ -106,6 +104,7 @@ class _KernelPrinter:
         self.values = Values(kernel)
         self.lines = self.values.lines
         self.barriers = barriers(kernel)
+        self.warps = warps_of(kernel, style.precision)
 
     def source(self) -> KernelSource:
         name = identifier_of(self.kernel)
@@ -124,7 +123,7 @@ class _KernelPrinter:
         plain = [p for p, kind in parameters if not kind.startswith("*") and p not in aligned]
         function = [*self.comment(), _decorator(plain), f"def {name}({annotated}):", *body]
         parts = [HEADER, "\n".join(function) + "\n", *library_sources(self.values.library)]
-        return KernelSource(name, "\n\n".join(parts), tuple(parameters), aligned)
+        return KernelSource(name, "\n\n".join(parts), tuple(parameters), aligned, self.warps)
 
     def comment(self) -> list[str]:
         """What the kernel computes, the user's lines, the grid."""
@@ -140,7 +139,7 @@ class _KernelPrinter:
         parts = textwrap.wrap(", ".join(ops), 116)
         parts += [f"{name}:{_spans(numbers)}" for name, numbers in sorted(lines.items())]
         grid = ", ".join("?" if extent < 0 else str(extent) for extent in self.kernel.grid.data)
-        return [*(f"# {part}" for part in parts), f"# grid ({grid or 1})"]
+        return [*(f"# {part}" for part in parts), f"# grid ({grid or 1}), num_warps {self.warps}"]
 
     # -- statements
 
@@ -342,12 +341,10 @@ class _KernelPrinter:
 
     def dot(self, op: shape.DotOp) -> str:
         """`tl.dot`, or a product that is written out where sides are too short for it to pay."""
-        (m, k), n = shape_of(op.lhs), shape_of(op.rhs)[1]
         element, wide = element_of(op.lhs), element_of(op.result)
         lhs, rhs = (self.dot_operand(value, computed_type(wide)) for value in (op.lhs, op.rhs))
         total = self.values.use(op.accumulator)
-        large = min(m, k, n) >= SMALLEST_DOT or m * k * n * bit_width(wide) // 32 > LARGEST_PRODUCT
-        if not (large and k >= SMALLEST_DOT and is_float(element)):
+        if is_written_out(op):
             product = f"tl.sum({lhs}[:, :, None] * {rhs}[None, :, :], axis=1{_own_type(op)})"
             return product if _is_zero(op.accumulator) else f"{total} + {product}"
         if is_narrow_float(element):

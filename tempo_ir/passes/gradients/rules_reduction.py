@@ -147,10 +147,12 @@ def contract(step: Step) -> None:
     op = typed(ContractOp, step.op)
     inputs, output = op.letters
     gradient, letters = _lettered(step, output)
+    total = element(op.result.type)
     for number in sorted(step.wanted):
-        others = [(inputs[n], step.operand(n)) for n in range(len(inputs)) if n != number]
+        others = [(inputs[n], step.build.cast(step.operand(n), total)) for n in range(len(inputs)) if n != number]
         others.insert(number, (letters, gradient))
-        step.send(number, _contracted(step.build, others, inputs[number], step.shape(number)))
+        sent = _contracted(step.build, others, inputs[number], step.shape(number))
+        step.send(number, step.build.cast(sent, element(op.accesses[number].type)))
 
 
 def _lettered(step: Step, output: str) -> tuple[Access, str]:

@@ -202,6 +202,8 @@ def contraction_of_nothing(op: ContractOp, rewriting: Rewriting) -> bool:
         return False
     if any(isinstance(use.operation, SumOp | TransposeOp) for use in op.result.uses):
         return False
+    if any(element(access.type) != element(op.result.type) for access in op.accesses):
+        return False
     return rewriting.become(op, MulOp(*op.accesses, domain=op.domain))
 
 

@@ -73,7 +73,7 @@ class Weighted(Running):
             access if axis is None else parts.of(access, axis)
             for access, axis in zip(self.op.accesses, self.axes, strict=True)
         ]
-        operands = [build.cast(operand, wide(element(operand.type))) for operand in operands]
+        operands = [build.cast(operand, wide(element(self.op.result.type))) for operand in operands]
         weighted = build.contract(self.op.spec.data, *operands)
         if carried is None:
             return [greatest, total, weighted]

@@ -196,7 +196,7 @@ class Contraction(Running):
             access if axis is None else parts.of(access, axis)
             for access, axis in zip(self.op.accesses, self.axes, strict=True)
         ]
-        operands = [build.cast(operand, wide(element(operand.type))) for operand in operands]
+        operands = [build.cast(operand, wide(element(self.op.result.type))) for operand in operands]
         product = build.contract(self.op.spec.data, *operands)
         return [product if carried is None else build.add(carried[0], product)]
 

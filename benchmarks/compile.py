@@ -1,0 +1,189 @@
+"""`compile`: seconds to compile, each in a process of its own that has imported its libraries.
+
+decoder: a Llama of 1 to 64 layers x 256 wide, T = 256, beside jax's jit of the same and torch.compile of one step.
+rnn: gradients of a recurrent network through T = 128 to 10^6 steps, the number fixed in the program.
+statements: a recurrence of 10 to 1000 operations a step.
+cold starts with empty caches, warm is a second process with those of the first. A table has the stages of tempo_ir's
+cold compile of the decoder.
+
+`python -m benchmarks.compile SYSTEM PROGRAM SIZE` compiles once and prints the seconds of each stage as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Measurement, Report, Sheet
+
+SIZES = {"decoder": (1, 4, 8, 16, 28, 64), "rnn": (128, 1024, 10**4, 10**5, 10**6), "statements": (10, 100, 1000)}
+QUICK = {"decoder": (1, 4), "rnn": (128, 10**6), "statements": (10, 100)}
+UNIT = {"decoder": "layers", "rnn": "T", "statements": "statements"}
+SYSTEMS = ("tempo_ir", "jax", "torch.compile")
+SLOW = {"decoder": 4, "statements": 100, "rnn": 0}
+"""The greatest sizes that torch.compile is given: it takes minutes at others, and unrolls loops over T."""
+
+
+def run(report: Report, quick: bool = False) -> None:
+    """Add rows of all programs and sizes, and a table of stages by layers."""
+    stages: dict[int, dict[str, float]] = {}
+    for program, sizes in (QUICK if quick else SIZES).items():
+        for size in sizes:
+            case = {"program": program, UNIT[program]: size}
+            if report.wants(case):
+                found = starts(report, case, program, size, rounds=1 if quick else 3)
+                if program == "decoder":
+                    stages[size] = found
+    if stages:
+        report.sheets.append(stage_sheet(stages))
+
+
+def starts(report: Report, case: Mapping[str, Any], program: str, size: int, rounds: int) -> dict[str, float]:
+    """Add the rows of cold and warm starts, all systems in turn; the stages of tempo_ir's quickest cold one."""
+    systems = [system for system in SYSTEMS if system != "torch.compile" or size <= SLOW[program]]
+    times: dict[str, dict[str, list[Measurement]]] = {
+        start: {name: [] for name in systems} for start in ("cold", "warm")
+    }
+    stages: list[dict[str, float]] = []
+    for _ in range(rounds):
+        for system in systems:
+            with tempfile.TemporaryDirectory() as caches:
+                for start in ("cold", "warm"):
+                    found = process(system, program, size, Path(caches))
+                    times[start][system].append(Measurement(found.pop("wall"), found.pop("cpu")))
+                    if system == "tempo_ir" and start == "cold":
+                        stages.append(found)
+    for start, measured in times.items():
+        for system, seconds in measured.items():
+            report.add("compile", {**case, "start": start}, system, seconds)
+        report.add_ratios("compile", {**case, "start": start}, measured)
+    return min(stages, key=lambda seconds: sum(seconds.values()))
+
+
+def stage_sheet(stages: Mapping[int, Mapping[str, float]]) -> Sheet:
+    """Seconds of each stage by layers."""
+    names = list(dict.fromkeys(stage for seconds in stages.values() for stage in seconds))
+    sheet = Sheet("seconds of each stage, decoder, cold", ("stage", *(f"{layers} layers" for layers in stages)))
+    for name in names:
+        sheet.add(name, *(seconds.get(name, 0.0) for seconds in stages.values()))
+    totals = [sum(seconds.values()) for seconds in stages.values()]
+    sheet.add("in all", *totals)
+    sheet.add("... per layer", *(total / layers for layers, total in zip(stages, totals, strict=True)))
+    proofs = [sum(spent for name, spent in seconds.items() if name.endswith(": proof")) for seconds in stages.values()]
+    sheet.add("... share of the proofs", *(proof / total for proof, total in zip(proofs, totals, strict=True)))
+    return sheet
+
+
+def process(system: str, program: str, size: int, caches: Path) -> dict[str, float]:
+    """What a process of its own prints. Caches, bytecode but for them, are those under `caches`."""
+    kept = {"XDG_CACHE_HOME": "xdg", "TEMPO_IR_CACHE": "tempo", "TORCHINDUCTOR_CACHE_DIR": "torch"}
+    environment = {**os.environ, **{name: str(caches / directory) for name, directory in kept.items()}}
+    environment |= {"JAX_COMPILATION_CACHE_DIR": str(caches / "jax"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    command = [sys.executable, "-m", "benchmarks.compile", system, program, str(size)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measure(system: str, program: str, size: int) -> dict[str, float]:
+    """Seconds of one compile, of which `wall` and `cpu` are all (that of child processes too), and of its stages."""
+    prepare: dict[str, Callable[[str, int], Callable[[], Mapping[str, float]]]] = {
+        "tempo_ir": tempo, "jax": in_jax, "torch.compile": in_torch
+    }  # fmt: skip
+    compile_it = prepare[system](program, size)
+    wall, cpu = time.perf_counter(), os.times()
+    stages = dict(compile_it())
+    spent, after = time.perf_counter() - wall, os.times()
+    used = sum(
+        getattr(after, name) - getattr(cpu, name) for name in ("user", "system", "children_user", "children_system")
+    )
+    return {"wall": spent, "cpu": used, **stages}
+
+
+def checkpoint(layers: int) -> Path:
+    from benchmarks.decode import Model
+
+    return Model(f"{layers}x256", {"layers": layers}).checkpoint()
+
+
+def tempo(program: str, size: int) -> Callable[[], Mapping[str, float]]:
+    """A compile by tempo_ir. What records the program is a stage of it."""
+    import tempo_ir as tp
+    from benchmarks import compile_programs as programs
+    from examples import llama
+
+    if program == "decoder":
+        model = str(checkpoint(size))
+        record = lambda: llama.decode(model=model)  # noqa: E731
+    else:
+        record = lambda: programs.TEMPO[program](size=size)  # noqa: E731
+    tp.compile  # noqa: B018  the import of the compiler is no part of a compile
+
+    def compile_it() -> Mapping[str, float]:
+        start = time.perf_counter()
+        recorded = record()
+        traced = time.perf_counter() - start
+        executable = tp.compile(recorded)
+        stages = {"program": traced, **executable.stats.compile_seconds}
+        return {**stages, "other": time.perf_counter() - start - sum(stages.values())}
+
+    return compile_it
+
+
+def in_jax(program: str, size: int) -> Callable[[], Mapping[str, float]]:
+    import numpy as np
+
+    from benchmarks import compile_programs as programs
+
+    if program == "decoder":
+        from benchmarks.llama_jax import JaxLlama
+
+        static = JaxLlama(*weights(size))
+        jitted, arguments = static.jit(256), (static.parameters, np.zeros((1, 8), np.int32))
+    else:
+        jitted, arguments = programs.JAX[program](size)
+
+    def compile_it() -> Mapping[str, float]:
+        jitted.lower(*arguments).compile()
+        return {}
+
+    return compile_it
+
+
+def in_torch(program: str, size: int) -> Callable[[], Mapping[str, float]]:
+    """torch.compile of one step, which compiles when it is first called."""
+    import numpy as np
+
+    from benchmarks import compile_programs as programs
+
+    if program == "decoder":
+        from benchmarks.llama_torch import CompiledLlama
+
+        static = CompiledLlama(*weights(size))
+        first: Callable[[], Any] = lambda: static.generate(np.zeros((1, 1), np.int64), 256, steps=1)  # noqa: E731
+    else:
+        first = programs.torch_statements(size)
+
+    def compile_it() -> Mapping[str, float]:
+        first()
+        return {}
+
+    return compile_it
+
+
+def weights(layers: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arrays and the config of the decoder."""
+    from safetensors.numpy import load_file
+
+    path = checkpoint(layers)
+    return load_file(path / "model.safetensors"), json.loads((path / "config.json").read_text())
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1], sys.argv[2], int(sys.argv[3]))))

@@ -1,0 +1,94 @@
+"""The page of all benchmarks, docs/benchmarks.md, from the JSON of their reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import format_number, format_seconds
+
+HEAD = """# Benchmarks
+
+`make bench` runs all and writes this page; `python -m benchmarks NAME` runs one of them (`--quick`: smaller cases,
+`--only T=1024`: those with this value, `--threads 2`).
+
+Every benchmark compares first what all systems compute, then runs them in turn in one process, and gives the median of
+the runs. `times` is a system's time over tempo_ir's in the same round (above 1: tempo_ir is faster), `of cpu` the same
+of processor time, which says more where the machine had other work. `peak` is memory beside arguments and results: what
+is planned, for tempo_ir and jax, what the process grows by in the first run, for the others. `bound` is what no program
+on this machine can be faster than: bytes that must be read over the bandwidth that one thread reads as many bytes at,
+operations over the rate of the fastest matrix product at hand, both measured in the same run.
+"""
+
+
+def write_page(directory: Path, page: Path, names: Sequence[str]) -> None:
+    """Write the page from `directory`/NAME.json; a benchmark without one is left out."""
+    found = {name: directory / f"{name}.json" for name in names}
+    reports = {name: json.loads(path.read_text()) for name, path in found.items() if path.exists()}
+    parts = [HEAD, *machine(list(reports.values()))]
+    for name, report in reports.items():
+        parts += section(name, report)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text("\n".join(parts).rstrip() + "\n")
+
+
+def machine(reports: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What it ran on, from the first report."""
+    for report in reports[:1]:
+        about = report["machine"]
+        versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items() if version)
+        yield f"{about['processor']}, {about['cores']} cores, {about['threads']} of them used by each system."
+        yield f"Python {about['python']}, {versions}.\n"
+
+
+def section(name: str, report: Mapping[str, Any]) -> Iterator[str]:
+    """A benchmark: what its module says it is, its rows, its tables."""
+    yield f"## {name}\n"
+    words = (import_module(f"benchmarks.{name}").__doc__ or "").strip().split("\n\n")
+    yield "\n\n".join(paragraph for paragraph in words if not paragraph.startswith("`python -m")) + "\n"
+    if report["rows"]:
+        yield from rows(report)
+    for sheet in report["sheets"]:
+        yield f"{sheet['title'].capitalize()}:\n"
+        lines = [[line, *(format_number(number) for number in numbers)] for line, numbers in sheet["lines"]]
+        yield table(sheet["headings"], lines)
+    yield from (f"{note}\n" for note in report["notes"])
+
+
+def rows(report: Mapping[str, Any]) -> Iterator[str]:
+    """A table for each benchmark of a report, with a column for each entry of its cases."""
+    ratios = {
+        (ratio["benchmark"], str(ratio["case"]), ratio["system"]): ratio for ratio in report["ratios"]
+    }  # fmt: skip
+    for benchmark in dict.fromkeys(row["benchmark"] for row in report["rows"]):
+        mine = [row for row in report["rows"] if row["benchmark"] == benchmark]
+        keys = list(dict.fromkeys(key for row in mine for key in row["case"]))
+        columns = ("system", "time", "times", "of cpu", "compile", "peak", "bound", "of bound")
+        lines: list[list[str]] = []
+        for row in mine:
+            ratio = ratios.get((benchmark, str(row["case"]), row["system"]))
+            lines.append([*(str(row["case"].get(key, "")) for key in keys), *cells(row, ratio)])
+        yield table((*keys, *columns), lines)
+
+
+def cells(row: Mapping[str, Any], ratio: Mapping[str, Any] | None) -> list[str]:
+    bound, peak = row["bound_s"], row["peak_bytes"]
+    return [
+        row["system"],
+        format_seconds(row["median_s"]),
+        "" if ratio is None else f"{ratio['median_ratio']:.2f}",
+        "" if ratio is None else f"{ratio['cpu_ratio']:.2f}",
+        f"{row['compile_s']:.2f} s" if row["compile_s"] else "",
+        "" if peak is None else f"{peak / 1e6:.2f} MB",
+        "" if bound is None else format_seconds(bound),
+        "" if bound is None else f"{bound / row['median_s']:.2f}",
+    ]
+
+
+def table(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    marks = ["---"] + ["---:"] * (len(headings) - 1)
+    return "\n".join(f"| {' | '.join(line)} |" for line in (headings, marks, *lines)) + "\n"

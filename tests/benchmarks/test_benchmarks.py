@@ -1,0 +1,178 @@
+"""The programs of the benchmarks agree with their twins in jax and torch at tiny sizes; reports are written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+import tempo_ir as tp
+from benchmarks import compile_programs, decode, kernels, memory, page, rl, rnn
+from benchmarks.harness import Measurement, Report, Sheet, System, bound_of, compare, finish, grown_bytes
+from benchmarks.llama_torch import CompiledLlama, TorchLlama
+from benchmarks.rl_programs import Settings
+
+TINY = decode.Model(
+    "tiny", {"layers": 2, "hidden": 16, "heads": 4, "kv_heads": 2, "vocabulary": 50, "feed_forward": 24}
+)
+
+
+@pytest.fixture
+def once(monkeypatch):
+    """`compare` runs every system once and measures nothing."""
+
+    def run(report, benchmark, case, systems, units, rounds, bound=None):
+        report.notes += [system.name for system in systems if system.run() >= 0]
+
+    for module in (decode, kernels, rl, rnn):
+        monkeypatch.setattr(module, "compare", run)
+    monkeypatch.setattr(decode, "bound_of", lambda *_: 0.0)
+    monkeypatch.setattr(kernels, "bound_of", lambda *_: 0.0)
+    monkeypatch.setattr(rnn, "bound", lambda *_: 0.0)
+    monkeypatch.setattr(rl, "bound_of", lambda *_: 0.0)
+    return Report()
+
+
+@pytest.mark.parametrize("window", [None, 5])
+def test_decoders_give_the_same_tokens(window, once, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(decode.Model, "checkpoint", lambda self: decode.llm.write_random_llama(tmp_path, **self.sizes))
+    decode.decode(once, TINY, window, batch=2, lengths=(12, 19), rounds=1)
+    assert once.notes == [*["tempo_ir", "jax", *["jax ring"] * (window is not None), "torch"]] * 2
+
+
+@pytest.mark.parametrize("window", [None, 5])
+def test_the_decoder_of_fixed_shapes_gives_the_tokens_of_the_growing_one(window, tmp_path, monkeypatch) -> None:
+    """Not compiled here, which takes a minute."""
+    monkeypatch.setattr(torch, "compile", lambda function, **_: function)
+    path = decode.llm.write_random_llama(tmp_path, **TINY.sizes)
+    weights, config = load_file(path / "model.safetensors"), json.loads((path / "config.json").read_text())
+    prompt = np.array([[1, 5, 2], [3, 3, 9]])
+    static, eager = CompiledLlama(weights, config, window), TorchLlama(weights, config, window)
+    np.testing.assert_array_equal(static.generate(prompt, 17), eager.generate(prompt, 17))
+
+
+def test_tokens_may_differ_after_logits_that_are_equal_to_rounding_only() -> None:
+    logits = np.zeros((1, 12, 4))
+    logits[..., 1] = logits[..., 2] = 1.0
+    eager = SimpleNamespace(scores=lambda tokens: logits)
+    ours = np.ones((1, 12), np.int64)
+    decode.check_tokens("jax", ours, 2 * ours, eager)
+    with pytest.raises(SystemExit, match="row 0, token 8"):
+        decode.check_tokens("jax", ours, 3 * ours, eager)
+
+
+@pytest.mark.parametrize("learn", [False, True])
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_recurrent_networks_agree(cell: str, learn: bool) -> None:
+    executable = tp.compile(rnn.recurrent(cell=cell, batch=2, width=3, learn=learn))
+    systems = rnn.systems_of(executable, 0.0, cell, learn, (7, 2, 3))
+    assert [system.run() for system in systems] == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings("reinforce", 3, hidden=5),
+        pytest.param(Settings("a2c", 3, hidden=5), marks=pytest.mark.slow),
+        pytest.param(Settings("ppo", 3, hidden=5), marks=pytest.mark.slow),
+        Settings("ppo", 4, hidden=5, epochs=2, minibatch=20),
+    ],
+    ids=["reinforce", "a2c", "ppo", "ppo of minibatches"],
+)
+def test_agents_end_with_the_same_networks(settings: Settings) -> None:
+    rl.check(settings, steps=30, iterations=2)
+
+
+@pytest.mark.slow
+def test_what_differs_is_an_error(monkeypatch) -> None:
+    draws = rl.draws_of
+    monkeypatch.setattr(rl, "draws_of", lambda *arguments: {**draws(*arguments), "first": np.zeros((3, 4), np.float32)})
+    with pytest.raises(SystemExit, match="rl: "):
+        rl.check(Settings("reinforce", 3, hidden=5), steps=30, iterations=2)
+
+
+@pytest.mark.parametrize("vectorised", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_agents_run_with_gymnasium(vectorised: bool, once, monkeypatch) -> None:
+    monkeypatch.setattr(rl, "STEPS", 5)
+    settings = Settings("ppo", 2, hidden=5)
+    case = rl.case_of(settings, "vectorised" if vectorised else "SyncVectorEnv")
+    shares = rl.gymnasium(once, settings, case, rounds=1)
+    assert once.notes == ["tempo_ir", "jax", "torch"]
+    assert all(share > 1.0 for share in shares)
+
+
+@pytest.mark.parametrize("kernel", list(kernels.kernels(tiny=True)), ids=lambda kernel: kernel.name)
+def test_kernels_agree(kernel: kernels.Kernel, once) -> None:
+    kernels.measure(once, kernel, rounds=1)
+    assert once.notes == ["tempo_ir", "jax", "torch"]
+
+
+@pytest.mark.parametrize("size", [2, 30, 200])
+def test_many_statements_compile_and_agree(size: int) -> None:
+    x = np.random.default_rng(0).normal(size=(128, compile_programs.WIDTH)).astype(np.float32)
+    out = tp.compile(compile_programs.statements(size=size))(x=x)
+    jitted, _ = compile_programs.jax_statements(size)
+    np.testing.assert_allclose(out["h"], jitted(x), rtol=1e-4, atol=1e-5)
+
+
+def test_the_gradients_of_the_compile_benchmark_agree() -> None:
+    x = np.random.default_rng(0).normal(size=(9, compile_programs.BATCH, compile_programs.WIDTH)).astype(np.float32)
+    executable = tp.compile(compile_programs.rnn(size=9))
+    state = executable.init(seed=0)
+    jitted, _ = compile_programs.jax_rnn(9)
+    expected = np.asarray(jitted(state["w"], x))
+    np.testing.assert_allclose(executable(x=x, state=state)["gradient"], expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [1, 3, None])
+def test_the_policy_gradient_runs_in_jax(n: int | None) -> None:
+    jitted, arguments = memory.policy_gradient(n, steps=5, envs=2, side=4)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(jitted(*arguments)))
+
+
+def test_reports_hold_rows_ratios_and_what_the_page_shows(tmp_path: Path) -> None:
+    report = Report(only={"T": "8"})
+    assert report.wants({"T": 8})
+    assert report.wants({"size": 3})
+    assert not report.wants({"T": 9})
+    systems = [System("tempo_ir", lambda: finish(None), 0.5, 1000), System("torch", lambda: finish(None), 0.0)]
+    compare(report, "kernels", {"kernel": "softmax", "T": 8}, systems, units=2, rounds=3, bound=1e-9)
+    sheet = Sheet("shares", ("environment", "tempo_ir"))
+    sheet.add("vectorised", 1.5)
+    sheet.add("none", float("nan"))
+    report.sheets.append(sheet)
+    report.notes.append("a note")
+    report.write_json(tmp_path / "kernels.json")
+    written = json.loads((tmp_path / "kernels.json").read_text())
+    assert [row["system"] for row in written["rows"]] == ["tempo_ir", "torch"]
+    assert [ratio["system"] for ratio in written["ratios"]] == ["torch"]
+    page.write_page(tmp_path, tmp_path / "page.md", ("first", "kernels"))
+    text = (tmp_path / "page.md").read_text()
+    assert "## kernels" in text
+    assert "## first" not in text
+    assert "| kernel | T | system |" in text
+    assert "| vectorised | 1.5 |" in text
+    assert "a note" in text
+
+
+def test_ratios_are_of_runs_in_turn() -> None:
+    report = Report()
+    ours = [Measurement(1.0, 1.0), Measurement(4.0, 1.0), Measurement(1.0, 1.0)]
+    theirs = [Measurement(3.0, 2.0, 1.0), Measurement(9.0, 2.0, 1.0), Measurement(4.0, 2.0, 1.0)]
+    report.add_ratios("kernels", {}, {"tempo_ir": ours, "jax": theirs})
+    assert report.ratios[0]["median_ratio"] == 2.0
+    assert report.ratios[0]["cpu_ratio"] == 1.0
+
+
+def test_what_a_process_grows_by_and_what_bounds_it() -> None:
+    if not Path("/proc/self/clear_refs").exists():
+        return
+    assert 30e6 < grown_bytes(lambda: np.ones(5_000_000)) < 60e6
+    assert bound_of(1 << 20, 0.0) < bound_of(1 << 24, 0.0)
+    assert bound_of(1 << 10, 1e9) == bound_of(1 << 10, 2e9) / 2

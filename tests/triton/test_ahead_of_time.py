@@ -1,0 +1,148 @@
+"""Kernels as the compiled code of three GPUs: nothing spilt, shared memory that there is, tensor cores, wide loads.
+
+Figures are kept on disk by content, so that only what changed is compiled. A table of them is written to
+`build/triton/`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from xdsl.context import Context
+
+import tempo_ir as tp
+from tempo_ir.lowering.triton import kernel_sources
+from tempo_ir.lowering.triton.compiling import SHARED_MEMORY, Figures, compile_kernels
+from tempo_ir.lowering.triton.printer import KernelSource
+from tempo_ir.runtime.compiler import LOOP_PASSES, Levels, lower, module_of, run_passes
+from tempo_ir.tools import programs
+from tempo_ir.tools.parsing import own_context, parse_module
+from tests.triton import catalogue
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "tests" / "semantics" / "programs"
+TARGETS = ("sm_80", "sm_90", "gfx942")
+REGISTERS = 65_536
+"""Of a multiprocessor, hence of a program (NVIDIA)."""
+CATALOGUE = {
+    "ops": lambda: catalogue.ops(),
+    "fusions": lambda: catalogue.fusions(),
+    "fusions bf16": lambda: catalogue.fusions(dtype=tp.bf16),
+    "attention": lambda: catalogue.attention(),
+    "attention, 2 heads a group": lambda: catalogue.attention(group=2),
+    "attention, 1 head a group": lambda: catalogue.attention(group=1, dtype=tp.bf16),
+    "attention, width 80, window": lambda: catalogue.attention(width=80, window=8),
+    "attention, width 24": lambda: catalogue.attention(width=24, dtype=tp.bf16),
+    "attention, width 8": lambda: catalogue.attention(width=8, dtype=tp.f16),
+    "matmul": lambda: catalogue.matmul(),
+    "matmul bf16": lambda: catalogue.matmul(dtype=tp.bf16),
+    "matmul f16, 37 columns": lambda: catalogue.matmul(dtype=tp.f16, n=37),
+    "gemv": lambda: catalogue.matmul(m=1, dtype=tp.bf16),
+    "adam": lambda: catalogue.adam(),
+}
+EXAMPLES = {"rnn": {}, "reinforce": {}, "llama": {"layers": 2}, "llama with a window": {"layers": 2, "window": 8}}
+NARROW = {
+    "a scan walks its axis": "cumsum cumprod",
+    "reads begin anywhere": "slice reverse pad",
+    "there is one number a row, or a few": "random reshape_arange_eq_cast index_cast",
+    "booleans are of one byte": "not",
+    "a warp of 64 has one number a thread": "reshape_contract",
+    "a few numbers of 16 bits": "broadcast reshape_add reshape_mul",
+}
+"""Kernels of the catalogue that read less than 8 bytes at once, by the beginnings of their names, and why."""
+
+
+@cache
+def loops(name: str) -> Levels:
+    """A program of the catalogue, or an example, as loops and kernels of no target."""
+    if name in CATALOGUE:
+        program = CATALOGUE[name]()
+    else:
+        program, _ = programs.load_python(ROOT / "examples" / f"{name.split()[0]}.py", None, EXAMPLES[name])
+        program = program.source
+    return lower(module_of(program), "sm_80")
+
+
+def sources_of(name: str, target: str) -> list[KernelSource]:
+    """The kernels of a program for a target."""
+    levels = loops(name)
+    assert levels.loop is not None
+    work = levels.loop.clone()
+    run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": target})
+    return kernel_sources(work)
+
+
+def write_table(target: str, rows: list[tuple[str, KernelSource, Figures]]) -> None:
+    """`build/triton/sm_80.md`: a line per kernel."""
+    lines = [
+        f"# {target}: {len(rows)} kernels\n",
+        "| program | kernel | warps | registers | spilled | stack | shared | tensor cores | widest load |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for program, source, found in rows:
+        cores = "yes" if found.tensor_cores else ""
+        cells = (program, source.name, source.warps, found.registers, found.spilled, found.stack, found.shared, cores)
+        lines.append(f"| {' | '.join(map(str, cells))} | {found.widest_load} |")
+    place = ROOT / "build" / "triton" / f"{target}.md"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("\n".join(lines) + "\n")
+
+
+def promises_tensor_cores(source: KernelSource, target: str) -> bool:
+    """Whether a kernel has a product that the matrix units of the target compute: of 16 bits, on AMD of 32 too."""
+    dots = [line for line in source.text.splitlines() if "tl.dot(" in line]
+    return any(re.search(r"\.to\(tl\.b?float16\)", line) for line in dots) or (bool(dots) and target == "gfx942")
+
+
+def check(source: KernelSource, found: Figures, target: str) -> None:
+    assert found.spilled == 0, (source.name, found)
+    assert found.shared <= SHARED_MEMORY[target], (source.name, found)
+    if promises_tensor_cores(source, target):
+        assert found.tensor_cores, (source.name, found)
+    if target.startswith("sm_"):
+        assert found.registers * 32 * source.warps <= REGISTERS, (source.name, found)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_ops_fusions_and_examples(target, tmp_path, monkeypatch, record_property):
+    monkeypatch.chdir(tmp_path)  # llama writes its random model there
+    named = [(name, source) for name in (*CATALOGUE, *EXAMPLES) for source in sources_of(name, target)]
+    figures = compile_kernels([source for _, source in named], target)
+    rows = [(name, source, found) for (name, source), found in zip(named, figures, strict=True)]
+    write_table(target, rows)
+    record_property(f"kernels compiled ahead of time: for {target}", len(rows))
+    assert len(rows) >= 150
+    narrow = tuple(" ".join(NARROW.values()).split())
+    for name, source, found in rows:
+        check(source, found, target)
+        if name in ("ops", "fusions", "matmul", "matmul bf16", "gemv") and not source.name.startswith(narrow):
+            assert found.widest_load >= 8, (name, source.name, found)
+    assert sum(promises_tensor_cores(source, target) for _, source, _ in rows) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", sorted(path.stem for path in PROGRAMS.glob("*.mlir") if "refused" not in path.stem))
+def test_every_program_of_the_suite(name, target, record_property):
+    file = PROGRAMS / f"{name}.mlir"
+    module = lower(module_of(parse_module(own_context(), file.read_text(), file.name)), target).lowered
+    assert module is not None
+    sources = kernel_sources(module)
+    record_property(f"kernels compiled ahead of time: of the suite for {target}", len(sources))
+    for source, found in zip(sources, compile_kernels(sources, target), strict=True):
+        check(source, found, target)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", [tp.f16, tp.bf16, tp.f64], ids=str)
+def test_ops_in_other_types(dtype, target, record_property):
+    module = lower(module_of(catalogue.ops(dtype=dtype)), target).lowered
+    assert module is not None
+    sources = kernel_sources(module)
+    record_property(f"kernels compiled ahead of time: in other types for {target}", len(sources))
+    for source, found in zip(sources, compile_kernels(sources, target), strict=True):
+        check(source, found, target)
