@@ -42,7 +42,7 @@ sdg.program @through_time dims(t: T) {
 // MEMORY:         %h_kept = loop.alloc : !loop.buffer<(b: full to T floordiv 4) 8xf32>
 // MEMORY-NEXT:    %q = loop.alloc : !loop.buffer<8xf32>
 // MEMORY-NEXT:    loop.for b = 0 to (T + 3) floordiv 4 {
-// MEMORY-NEXT:      %h = loop.alloc : !loop.buffer<(j: ring 2) 8xf32>
+// MEMORY-NEXT:      %h = loop.alloc : !loop.buffer<(j: ring 2 to 5) 8xf32>
 // MEMORY:         loop.for b = (T + 3) floordiv 4 - 1 down to 0 {
 // MEMORY-NEXT:      %h_again = loop.alloc : !loop.buffer<(j: {{.*}}) 8xf32>
 // MEMORY:           loop.for j = 0 to min(T - 4 * b, 4) {

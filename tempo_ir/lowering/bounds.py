@@ -3,8 +3,8 @@
 Proof that a loop program stays inside of its buffers, from the program text alone, for all sizes that it admits.
 
 - no iterator is ever negative: all that reads index expressions takes names to be at least 0;
-- every row that is read, written or freed lies inside of the extent of its buffer, be it that of the caller's array;
-  of a ring it has a place;
+- every row that is read, written or freed lies inside of the extent of its buffer, be it a ring or that of the
+  caller's array;
 - what is read or written of a row is no more than the buffer has room for.
 
 Questions are asked once per pattern of loops, guards, index and extents, so that equal layers cost one.
@@ -111,21 +111,17 @@ class _Checker:
             message = f"{_text(buffer, index)} is {what} outside of the rows of its buffer, {buffer.type}: {fault}"
             raise OutOfBoundsError(message, instance.op)
 
-    def _end(self, dim: BufferDim) -> Expr | None:
-        """One past the last row; None of a ring, which has a place for each."""
-        if dim.storage == "ring":
-            return None
+    def _end(self, dim: BufferDim) -> Expr:
+        """One past the last row, of a ring too, which may have fewer places than slots where it has fewer rows."""
         return self.space.bound(dim.name) if dim.extent is None else dim.extent
 
     @staticmethod
-    def _outside(writer: Writer, entries: Sequence[tuple[Entry, Expr | None]]) -> str:
+    def _outside(writer: Writer, entries: Sequence[tuple[Entry, Expr]]) -> str:
         """That one of the rows at the entries, of which some may be empty, is not there."""
         rows = [f"row{number}'" for number in range(len(entries))]
         taken = [entry_text(writer, entry, row) for (entry, _), row in zip(entries, rows, strict=True)]
         wrong = [f"{row} < 0" for row in rows]
-        wrong += [
-            f"{row} >= {writer.expr(end)}" for (_, end), row in zip(entries, rows, strict=True) if end is not None
-        ]
+        wrong += [f"{row} >= {writer.expr(end)}" for (_, end), row in zip(entries, rows, strict=True)]
         return f"exists ({', '.join(rows)} : {' and '.join(taken)} and ({' or '.join(wrong)}))"
 
     def check_room(self, instance: Instance, buffer: SSAValue, index: Index, taken: Tensor) -> None:
@@ -165,13 +161,10 @@ class _Checker:
         return counterexample(points.intersect_params(params_set(self.space)))
 
 
-def _is_seen(loops: Sequence[ForOp], entry: Entry, end: Expr | None) -> bool:
-    """Whether an entry is seen to be inside without isl: the iterator of a loop over the rows, a range of them, or a
-    constant of a ring."""
+def _is_seen(loops: Sequence[ForOp], entry: Entry, end: Expr) -> bool:
+    """Whether an entry is seen to be inside without isl: the iterator of a loop over the rows, or a range of them."""
     if isinstance(entry, Slice):
-        return entry.start == Const(0) and (end is None or entry.stop == end)
-    if end is None:
-        return at_least_zero(entry, PROGRAM_FACTS)
+        return entry.start == Const(0) and entry.stop == end
     return any(Sym(loop.iterator) == entry and loop.upper == end for loop in loops)
 
 

@@ -88,20 +88,20 @@ class Row:
 
 @dataclass
 class Memory:
-    """A buffer: how many rows each dim has, whether as a ring, and the rows that were written."""
+    """A buffer: how many rows each dim has, in how many slots if it is a ring (else 0), and what was written."""
 
     name: str
     dtype: DType
     extents: tuple[int, ...]
-    rings: tuple[bool, ...]
+    rings: tuple[int, ...]
     rows: dict[Place, Row] = field(default_factory=dict[Place, Row])
 
     def place(self, point: Place, where: Where) -> Place:
         """Where the row of a point lies. Raises ExecutionError where the buffer has no such row."""
-        for value, extent, ring in zip(point, self.extents, self.rings, strict=True):
-            if value < 0 or (value >= extent and not ring):
+        for value, extent in zip(point, self.extents, strict=True):
+            if not 0 <= value < extent:
                 raise where.error(f"{self.text(point)} is outside of the {extent} rows of the buffer")
-        return tuple(v % n if ring else v for v, n, ring in zip(point, self.extents, self.rings, strict=True))
+        return tuple(value % slots if slots else value for value, slots in zip(point, self.rings, strict=True))
 
     def text(self, point: Place) -> str:
         """`%h[3]`."""
@@ -188,7 +188,7 @@ class LoopRun:
         dtype = numpy_dtype(element(op.buffer_type.row))
         extents, row = self.extents(op)
         name = f"%{op.buffer.name_hint}" if op.buffer.name_hint is not None else f"the {op.name}"
-        memory = Memory(name, dtype, extents, tuple(dim.storage == "ring" for dim in stored))
+        memory = Memory(name, dtype, extents, tuple(dim.slots for dim in stored))
         self.memory[op.buffer] = memory
         if isinstance(op, loop.InputOp | loop.ParameterOp):
             array = argument(op, op.key.data, self.arguments, dtype, (*extents, *row), longer=len(extents))
@@ -202,8 +202,6 @@ class LoopRun:
         return tuple(self._rows(dim) for dim in stored), row
 
     def _rows(self, dim: loop.BufferDim) -> int:
-        if dim.storage == "ring":
-            return dim.slots
         extent = dim.extent if dim.extent is not None else self.space.bound(dim.name)
         return max(0, evaluate_index(extent, self.bounds))
 

@@ -14,6 +14,7 @@ import tempo_ir as tp
 from tempo_ir.index.closed_form import value
 from tempo_ir.runtime.errors import CallError
 from tempo_ir.runtime.executable import Executable
+from tempo_ir.runtime.memory import ALIGNMENT
 
 SIZES = (0, 1, 2, 3, 4, 5, 9, 17)
 
@@ -111,10 +112,22 @@ def test_a_step_of_attention_costs_what_it_reads():
 def test_no_host_is_called_and_the_peak_does_not_grow():
     exe = window()
     assert exe.costs.host_calls == 0
-    assert exe.costs.peak_bytes.is_Integer
+    peak = exe.costs.near({"T": 17}).peak_bytes
+    assert peak.is_Integer
     exe(x=np.ones((17, 8), np.float32))
     # the arena rounds each buffer up to cache lines
-    assert 4 * 8 * 4 <= exe.costs.peak_bytes <= exe.stats.peak_bytes
+    assert 4 * 8 * 4 <= peak <= exe.stats.peak_bytes
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3, 4, 5, 9])
+def test_a_ring_has_no_more_slots_than_there_are_steps(steps: int):
+    exe, x = window(w=5), np.random.default_rng(0).normal(size=(steps, 8)).astype(np.float32)
+    assert value(exe.costs.peak_bytes, {"T": steps}) == min(5, steps) * 8 * 4
+    h = np.cumprod(x, axis=0)
+    expected = [h[max(0, t - 4) : t + 1].max(axis=0) for t in range(steps)]
+    np.testing.assert_allclose(exe(x=x)["y"], np.array(expected, np.float32).reshape(steps, 8), rtol=1e-6)
+    assert 0 <= exe.stats.bytes_by_class["ring"] - min(5, steps) * 8 * 4 < 2 * ALIGNMENT
+    assert tp.memory_timeline(exe, T=steps).peak <= min(5, steps) * 8 * 4
 
 
 def test_the_live_rows_of_a_window():

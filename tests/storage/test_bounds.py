@@ -74,6 +74,7 @@ WRONG = [
     (copies("[t]", "[t]", to="T + 1"), r"%x\[t\] is accessed outside .*: t = 0 \(T = 0\)"),
     (copies("[T - 1 - 2 * t]", "[t]"), r"%x\[T - 2 \* t - 1\] is accessed outside .*: t = 1 \(T = 2\)"),
     (copies("[t - 2]", "[t]", x="(t: ring 4) f32"), r"%x\[t - 2\] is accessed outside .*: t = 0 \(T = 1\)"),
+    (copies("[t + 1]", "[t]", x="(t: ring 4) f32"), r"%x\[t \+ 1\] is accessed outside .*: t = 0 \(T = 1\)"),
     (copies("[t floordiv 2, t]", "[t]", x="(i: full to T floordiv 2, t: full) f32"), r": t = 0 \(T = 1\)"),
     (prefix("[0:t + 2]", "t + 2"), r"%x\[0:t \+ 2\] is accessed outside .*: t = 0 \(T = 1\)"),
     (prefix("[t - 1:t + 1]", "2"), r"%x\[t - 1:t \+ 1\] is accessed outside .*: t = 0 \(T = 1\)"),
@@ -105,7 +106,7 @@ def test_what_leaves_its_buffer_is_refused(body: str, message: str) -> None:
 RIGHT = [
     copies("[max(t - 1, 0)]", "[t]"),
     copies("[T - 1 - t]", "[t]"),
-    copies("[t + 5]", "[t]", x="(t: ring 4) f32"),
+    copies("[t + 5]", "[t]", x="(t: ring 4 to T + 5) f32"),
     copies("[t]", "[t + 1]", y="(t: full to T + 1) f32"),
     copies("[t floordiv 2]", "[t]", x="(i: full to (T + 1) floordiv 2) f32"),
     copies("[t]", "[t]").replace("t = 0 to T", "t = T - 1 down to 0 step 3"),

@@ -64,7 +64,7 @@ def test_classes() -> None:
     assert storage(PROGRAMS["attention"])["q"] == ""
     assert "i" not in "".join(storage(PROGRAMS["reinforce"]).values())  # nothing outlives an iteration of training
     kept = storage(PROGRAMS["checkpoints"])  # a row of each block, and the rows of one block
-    assert (kept["h"], kept["h2"]) == ("b: full", "j: ring 4")
+    assert (kept["h"], kept["h2"]) == ("b: full", "j: ring 4 to 5")
 
 
 COPY = """

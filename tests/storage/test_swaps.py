@@ -136,7 +136,7 @@ def storage(program: loop.ProgramOp) -> dict[str, str]:
 def test_rows_are_back_before_they_are_read(ahead: int, form: bool) -> None:
     text = text_of(BACK, f"h {ahead}")
     program = planned(text, form=form)
-    assert storage(program)["h_back"] == f"t: ring {ahead + 2}"
+    assert storage(program)["h_back"] == f"t: ring {ahead + 2} to T + 1"
     assert storage(program)["h"] == ""
     assert storage(program)["h_host"] == "t: full to T + 1"
     agrees(text, program)
@@ -159,7 +159,7 @@ def test_rows_along_two_dims(ahead: int, form: bool) -> None:
     program = planned(text, form=form)
     stored = storage(program)
     assert (stored["h"], stored["h_host"]) == ("", "i: full, t: full to T + 1")
-    assert stored["h_back"] == f"t: ring {ahead + 2}"
+    assert stored["h_back"] == f"t: ring {ahead + 2} to T + 1"
     agrees(text, program)
 
 

@@ -1,8 +1,7 @@
-"""Whole programs: their packages run in Triton's interpreter against the reference, or on a device that records."""
+"""Whole programs: their packages run in Triton's interpreter against the reference."""
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -24,7 +23,6 @@ from tempo_ir.tools import programs
 from tempo_ir.tools.running import Call, Results, compare, run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-RECORDER = Path(__file__).with_name("launch_recorder.py")
 SETTINGS = {
     "rnn": {},
     "reinforce": {},
@@ -227,19 +225,6 @@ def test_sums_scattered_in_16_bits_are_rounded_once():
     got = run_interpreted(lowered(scattered()), {"ids": ids, "table": table}, {"T": 3})["gradient"]
     expected = tp.compile(scattered(), "reference")(ids=ids, state={"table": table})["gradient"]
     np.testing.assert_array_equal(got.astype(np.float32), expected.astype(np.float32))
-
-
-def test_tritons_own_launch_path_takes_every_launch(tmp_path):
-    """On a recorded device: arguments bind, every kernel is compiled once whatever its scalars are."""
-    tp.compile(walk(), "cpu").write_triton(tmp_path / "walked")
-    command = [sys.executable, str(RECORDER), str(tmp_path / "walked"), "walk", '{"x": [17, 4]}', '{"T": 17}']
-    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
-    environment["TRITON_CACHE_DIR"] = str(tmp_path / "cache")
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    launches = json.loads(done.stdout)
-    assert sum(count for count, _ in launches.values()) >= 3 * 17
-    assert {name: compiles for name, (_, compiles) in launches.items()} == dict.fromkeys(launches, 1)
 
 
 def test_names_that_python_or_the_driver_has_already():

@@ -30,7 +30,7 @@ sdg.program @sgd dims(i: I) {
 // An update that reads other elements than it writes needs the old value whole: two slots, and a copy at the end.
 
 // CHECK-LABEL: loop.program @matrix
-// CHECK:         %w1 = loop.alloc : !loop.buffer<(i: ring 2) 4x4xf32>
+// CHECK:         %w1 = loop.alloc : !loop.buffer<(i: ring 2 to I + 1) 4x4xf32>
 // CHECK:           loop.compute at (i = i) ins(%a = %w1[i]) outs(%w1[i + 1]) {
 sdg.program @matrix dims(i: I) {
   %w0 = sdg.parameter "w" : tensor<4x4xf32>

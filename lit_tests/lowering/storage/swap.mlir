@@ -12,7 +12,7 @@
 // CHECK:         loop.for i = 0 to I {
 // CHECK-DAG:       %h = loop.alloc : !loop.buffer<3xf32>
 // CHECK-DAG:       %h_host = loop.alloc {host} : !loop.buffer<(t: full to T + 1) 3xf32>
-// CHECK-DAG:       %h_back = loop.alloc : !loop.buffer<(t: ring 5) 3xf32>
+// CHECK-DAG:       %h_back = loop.alloc : !loop.buffer<(t: ring 5 to T + 1) 3xf32>
 // CHECK:           loop.offload %h to %h_host[0]
 // CHECK-NEXT:      loop.for t = 0 to T {
 // CHECK-NEXT:        loop.kernel {{.*}} outs(%h) {

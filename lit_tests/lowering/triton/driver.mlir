@@ -28,7 +28,7 @@
 // CHECK-NEXT:      env = make_host(hosts, "env")
 // CHECK-NEXT:      x = placed(arrays["x"])
 // CHECK-NEXT:      y = torch.zeros((T, 16 * N), dtype=torch.float32, device=device)
-// CHECK-NEXT:      ring = torch.empty((4, 16 * N), dtype=torch.float32, device=device)
+// CHECK-NEXT:      ring = torch.empty((min(T, 4), 16 * N), dtype=torch.float32, device=device)
 // CHECK-NEXT:      for t in range(T):
 // CHECK-NEXT:          if t == 0:
 // CHECK-NEXT:              copy_kernel[{{.*}}](x, ring, 16 * N, 16 * N * t, 16 * N * (t % 4))

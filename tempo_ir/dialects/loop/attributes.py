@@ -29,8 +29,8 @@ class BufferDim:
     How a buffer stores one dim of its value.
 
     `full`: a row for every point of `[0, extent)`. `growing`: the same rows, reserved at once and committed upwards, a
-    prefix of them contiguous. `ring`: `slots` rows, point `t` in row `t mod slots`. `extent` is given where it is not
-    the bound that the program declares for the dim: `t: full to T + 1`.
+    prefix of them contiguous. `ring`: `slots` rows, point `t` in row `t mod slots`, or fewer where there are fewer
+    points. `extent` is given where it is not the bound that the program declares for the dim: `t: full to T + 1`.
 
     In memory the first `inside` axes of the row lie outside of the dim: of `(t: growing inside 2) 4x8x32` memory holds
     a `4x8xTx32`. What the buffer means is the same.
@@ -44,10 +44,9 @@ class BufferDim:
 
     def __str__(self) -> str:
         inside = f" inside {self.inside}" if self.inside else ""
-        if self.storage == "ring":
-            return f"{self.name}: ring {self.slots}{inside}"
+        slots = f" {self.slots}" if self.storage == "ring" else ""
         extent = "" if self.extent is None else f" to {self.extent}"
-        return f"{self.name}: {self.storage}{extent}{inside}"
+        return f"{self.name}: {self.storage}{slots}{extent}{inside}"
 
 
 def _parse_dim(parser: AttrParser) -> BufferDim:
@@ -59,7 +58,7 @@ def _parse_dim(parser: AttrParser) -> BufferDim:
     extent, slots, inside = None, 0, 0
     if storage == "ring":
         slots = parser.parse_integer(allow_boolean=False, allow_negative=False)
-    elif parser.parse_optional_keyword("to") is not None:
+    if parser.parse_optional_keyword("to") is not None:
         extent = parse_expr(parser)
     if parser.parse_optional_keyword("inside") is not None:
         inside = parser.parse_integer(allow_boolean=False, allow_negative=False)

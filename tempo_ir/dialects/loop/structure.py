@@ -198,7 +198,7 @@ class BufferOperation(LoopOperation, ABC):
         space = self.space
         declared = {} if space is None else dict(space.dims)
         for dim in self.buffer_type.dims:
-            if space is not None and dim.storage != "ring" and dim.extent is None and dim.name not in declared:
+            if space is not None and dim.extent is None and dim.name not in declared:
                 raise VerifyException(f"dim '{dim.name}' is not declared by the program and has no extent")
 
 

@@ -7,7 +7,8 @@ Leaves are taken from the last to the first, so that a leaf's readers have found
   computed at the coordinates of what is written,
 - if what the kernel writes keeps one shape: a value that is needed elsewhere too must be read at its own coordinates.
 
-A leaf that only moves elements is copied into every group that reads it.
+A leaf that only moves elements is copied into every group that reads it. So is a norm that products read: it is made of
+rows that are in memory anyway, and computing it again is little beside the products (`prologues`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferAccess, Compute
 from tempo_ir.dialects.types import Shape, shape_of
 from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.leaf import Leaf, Row, row_of
-from tempo_ir.lowering.formation.rules import DEAREST, Cost, Read, is_weighted_sum, reads_of
+from tempo_ir.lowering.formation.prologues import prologues
+from tempo_ir.lowering.formation.rules import DEAREST, Cost, Read, is_amortised, is_query, is_weighted_sum, reads_of
 
 Readers = dict[int, list[tuple[Leaf, SSAValue]]]
 """Per group the leaves in it that read a value, with the arguments that stand for it."""
@@ -60,13 +62,15 @@ def form_groups(block: Block) -> tuple[BlockGraph, dict[int, Group]]:
 
 
 class _Growth:
-    """The groups of a block while leaves find theirs; `holders` are the groups that a leaf is in."""
+    """The groups of a block while leaves find theirs; `holders` are the groups that a leaf is in, `copied` the leaves
+    that each product computes again."""
 
     def __init__(self, block: Block):
         self.graph = BlockGraph(block)
         self.leaves: dict[Operation, Leaf] = {
             op: Leaf.of(op) for op in self.graph.items if isinstance(op, BodyOperation)
         }
+        self.copied = prologues(self.leaves)
         self.groups: dict[int, Group] = {}
         self.holders: dict[Leaf, Sequence[int]] = {}
 
@@ -74,7 +78,8 @@ class _Growth:
         """Put a leaf into a group of its readers, copies into all of them, or a group of its own; who holds it."""
         own = self.graph.group(leaf.op)
         readers = None if leaf.cost is Cost.ALONE else self._readers(leaf)
-        if readers and leaf.cost is Cost.FREE and self._copy_everywhere(leaf, readers):
+        is_little = leaf.cost is Cost.FREE or leaf in self.copied
+        if readers and is_little and self._copy_everywhere(leaf, readers):
             return list(readers)
         if readers:
             needed = len(readers) > 1 or not _is_temporary(leaf) or _is_read_elsewhere(leaf, readers)
@@ -119,11 +124,13 @@ class _Growth:
         asked = max(_asked(group, leaf, reader, argument) for reader, argument in readers)
         if leaf.cost > DEAREST[asked]:
             return None
+        if asked is Read.AMORTISED and leaf.cost is not Cost.FREE and leaf not in self.copied:
+            return None
         fits = not needed or (asked is Read.SAME and shape_of(leaf.yielded[0].type) == group.shape)
         return asked if fits else None
 
     def _copy_everywhere(self, leaf: Leaf, readers: Readers) -> bool:
-        """Compute a value that costs nothing in each group that reads it; whether nobody else needs it.
+        """Compute a value that costs little in each group that reads it; whether nobody else needs it.
 
         What it reads is still there: before storage is planned every row is written once.
         """
@@ -147,12 +154,12 @@ class _Growth:
 
 
 def _is_temporary(leaf: Leaf) -> bool:
-    return isinstance(leaf.writes[0].buffer.owner, AllocOp)
+    return isinstance(leaf.buffer.owner, AllocOp)
 
 
 def _is_read_elsewhere(leaf: Leaf, readers: Readers) -> bool:
     inside = {leaf.op, *(reader.op for pairs in readers.values() for reader, _ in pairs)}
-    return any(use.operation not in inside for use in leaf.writes[0].buffer.uses)
+    return any(use.operation not in inside for use in leaf.buffer.uses)
 
 
 def _asked(group: Group, leaf: Leaf, reader: Leaf, argument: SSAValue) -> Read:
@@ -161,7 +168,17 @@ def _asked(group: Group, leaf: Leaf, reader: Leaf, argument: SSAValue) -> Read:
         return asked
     if asked is Read.SAME and is_weighted_sum(reader.work, argument, leaf.work):
         return Read.WEIGHTS
+    if asked is Read.WEIGHTS and any(is_query(reader.work, argument, other.work) for other in _reading(group, reader)):
+        return Read.HELD
+    if is_amortised(reader.work, argument):
+        return max(asked, Read.AMORTISED)
     return max(asked, *reads_of(argument))
+
+
+def _reading(group: Group, leaf: Leaf) -> list[Leaf]:
+    """The leaves of a group that read what a leaf writes."""
+    others = [other for other in group.leaves if other is not leaf]
+    return [other for other in others if any(access.buffer is leaf.buffer for access in other.reads)]
 
 
 def _points_agree(group: Group, leaf: Leaf) -> bool:

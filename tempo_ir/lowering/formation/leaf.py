@@ -44,6 +44,11 @@ class Leaf:
         return Leaf(op, block.args, op.reads, op.writes, op.yielded, work, cost_of(work))
 
     @property
+    def buffer(self) -> SSAValue:
+        """The buffer that a leaf of one value writes."""
+        return self.writes[0].buffer
+
+    @property
     def depends_on_point(self) -> bool:
         """Whether the value depends on more than what is read, or an error at run time names the point."""
         return type(self.work) in AT_A_POINT

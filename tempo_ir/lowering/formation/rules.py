@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from enum import IntEnum, auto
 from functools import cache
+from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import YieldOp
-from tempo_ir.dialects.types import shape_of
+from tempo_ir.dialects.types import Shape, shape_of
 
 
 class Cost(IntEnum):
@@ -37,12 +38,21 @@ class Read(IntEnum):
     """At its own coordinates."""
     WEIGHTS = auto()
     """Each element once: the softmax of a weighted sum, computed in the pass of the sum."""
+    SPLIT = auto()
+    """Each element once, where one axis is seen as several."""
+    HELD = auto()
+    """Each element once, by the one program that goes on to loop over what it is multiplied with: the queries of
+    attention."""
     STRETCHED = auto()
     """At some of its own coordinates: the operand broadcasts."""
     MOVED = auto()
     """Each element about once, at other coordinates."""
     REDUCED = auto()
     """Each element once, in a loop."""
+    AMORTISED = auto()
+    """Each element some times, for many multiplications each: the rows of a product with many columns."""
+    CHOSEN = auto()
+    """Each element once, or in vain where another is chosen when the kernel runs."""
     ROW = auto()
     """Each element of a row two or three times, in loops."""
     REPEATED = auto()
@@ -55,7 +65,7 @@ _HEAVY = (
     sdg.ExpOp, sdg.LogOp, sdg.Log1pOp, sdg.TanhOp, sdg.SigmoidOp, sdg.ErfOp, sdg.SinOp, sdg.CosOp, sdg.PowOp,
     sdg.FloordivOp, sdg.ModOp, sdg.RandomOp,
 )  # fmt: skip
-_LIGHT = (sdg.UnaryOp, sdg.BinaryOp, sdg.CompareOp, sdg.LogicOp, sdg.SelectOp)
+_LIGHT = (sdg.UnaryOp, sdg.BinaryOp, sdg.CompareOp, sdg.LogicOp, sdg.SelectOp, sdg.ConcatOp)
 _PASS = (sdg.ReduceOp, sdg.ArgReduceOp)
 _COSTS: dict[tuple[type[Operation], ...], Cost] = {
     (*_FREE, *_SOURCES): Cost.FREE,
@@ -66,18 +76,26 @@ _COSTS: dict[tuple[type[Operation], ...], Cost] = {
 }
 _WAYS: dict[tuple[type[Operation], ...], Read] = {
     (YieldOp,): Read.SAME,
-    (*_LIGHT, sdg.CastOp, sdg.StopGradientOp, sdg.BroadcastOp): Read.STRETCHED,
+    (
+        sdg.UnaryOp, sdg.BinaryOp, sdg.CompareOp, sdg.LogicOp, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp,
+        sdg.BroadcastOp,
+    ): Read.STRETCHED,
     _PASS: Read.REDUCED,
     (sdg.SoftmaxOp,): Read.ROW,
+    (sdg.ConcatOp,): Read.CHOSEN,
     (sdg.TransposeOp, sdg.ReshapeOp, sdg.SliceOp, sdg.ReverseOp): Read.MOVED,
-}
+}  # fmt: skip
 
 DEAREST = {
     Read.SAME: Cost.DEAR,
     Read.WEIGHTS: Cost.DEAR,
+    Read.SPLIT: Cost.DEAR,
+    Read.HELD: Cost.PASS,
     Read.STRETCHED: Cost.PASS,
     Read.MOVED: Cost.PASS,
     Read.REDUCED: Cost.PASS,
+    Read.AMORTISED: Cost.PASS,
+    Read.CHOSEN: Cost.LIGHT,
     Read.ROW: Cost.LIGHT,
     Read.REPEATED: Cost.FREE,
 }
@@ -125,10 +143,61 @@ def is_weighted_sum(sum_: Operation | None, argument: SSAValue, softmax: Operati
     return len(free) <= 1 and all(isinstance(extent, int) and extent <= WEIGHTED_COLUMNS for extent in free)
 
 
+def is_query(scores: Operation | None, argument: SSAValue, weights: Operation | None) -> bool:
+    """Whether an operand of the scores of a weighted sum varies along all of their axes but that of the softmax: the
+    program that makes these rows of the sum reads it, and no other."""
+    if not isinstance(scores, sdg.ContractOp) or not isinstance(weights, sdg.SoftmaxOp):
+        return False
+    inputs, output = scores.letters
+    own = [letters for letters, operand in zip(inputs, scores.inputs, strict=True) if operand is argument]
+    return len(own) == 1 and set(output) - set(own[0]) == {output[weights.axis]}
+
+
+MANY_COLUMNS = 64
+"""Columns of a product for each of which an element of its rows is multiplied, from which on making it is little."""
+
+
+def is_amortised(op: Operation | None, argument: SSAValue) -> bool:
+    """Whether a leaf multiplies each element of an operand with many elements of the other."""
+    if not isinstance(op, sdg.ContractOp) or len(op.inputs) != 2 or op.inputs[0] is op.inputs[1]:
+        return False
+    number = list(op.inputs).index(argument) if argument in op.inputs else 0
+    inputs, output = op.letters
+    own, other = inputs[number], inputs[1 - number]
+    if not set(own) - set(output):
+        return False
+    columns = [
+        extent
+        for letter, extent in zip(other, shape_of(op.inputs[1 - number].type), strict=True)
+        if letter in output and letter not in own
+    ]
+    return prod(extent if isinstance(extent, int) else 1 for extent in columns) >= MANY_COLUMNS
+
+
+def _splits(old: Shape, new: Shape) -> bool:
+    """Whether a reshape only sees axes as several: each is the product of neighbouring axes of the new shape."""
+    if not all(isinstance(extent, int) and extent > 0 for extent in new):
+        return False
+    left = [extent for extent in new if isinstance(extent, int)]
+    for extent in old:
+        rest = extent
+        while isinstance(rest, int) and rest > 1:
+            while left and left[0] == 1:
+                left.pop(0)
+            if not left or rest % left[0]:
+                return False
+            rest //= left.pop(0)
+        if not isinstance(rest, int):
+            return False
+    return all(extent == 1 for extent in left)
+
+
 def _read(op: Operation, argument: SSAValue) -> Read:
     read = _way(type(op))
     if read is Read.STRETCHED and shape_of(argument.type) == shape_of(op.results[0].type):
         return Read.SAME
+    if isinstance(op, sdg.ReshapeOp) and _splits(shape_of(argument.type), shape_of(op.result.type)):
+        return Read.SPLIT
     return read
 
 

@@ -51,6 +51,10 @@ class Blocks:
         high = 0 if row is None else self._block(row, max(1, self.filling // wide), max(1, self.filling // wide))
         return wide, 0 if high == 1 else high
 
+    def fitted(self, extent: int) -> int:
+        """The block that holds so many elements and no more than it must."""
+        return 1 << (extent - 1).bit_length() if self.powers_of_two else extent
+
     def columns(self, extent: Extent) -> int:
         """Block along the contiguous axis of a result."""
         return self._block(extent, self.column, self.dynamic)

@@ -151,7 +151,7 @@ def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapp
         start = translator.constant_tile(0, total, shape) if carried is None else carried[0]
         return [builder.dot(lhs, rhs, start)]
 
-    (sums,) = translator.over(axes, [(0, total, shape)], step)
+    (sums,) = translator.over(axes, [(0, total, shape)], step, fitted=True)
     if left and right:
         return Tile(sums, (left[0], right[0]))
     return Tile(builder.reduce(ReduceKind.SUM, sums, 1 if left else 0), left or right)

@@ -1,8 +1,9 @@
 """How buffers lie in memory: one formula for kernels, the native host program and the runtime.
 
 A buffer is row-major: its stored dims, outer ones first, then the axes of the row; a dim may lie inside of some of
-these. A dim stored `full` or `growing` has a row per point of its extent, a `ring` one per slot. Rows whose extents
-vary with the point are packed densely, each in the room of the largest. Where data ends a dim there is room for as many
+these. A dim stored `full` or `growing` has a row per point of its extent, a `ring` one per slot; where there are fewer
+points than slots these are the first, and no more are reserved of the first dim. Rows whose extents vary with the point
+are packed densely, each in the room of the largest. Where data ends a dim there is room for as many
 steps as the caller allows (`call.most.T`), however many will run.
 """
 
@@ -27,6 +28,7 @@ from tempo_ir.index import (
     Sym,
     as_expr,
     free_symbols,
+    minimum,
     simplify,
     substitute,
 )
@@ -51,7 +53,9 @@ class Layout:
 
         Raises Inexact where an extent of the row has no greatest value.
         """
-        rows = tuple(substitute(_rows(dim, space), dict(most)) for dim in buffer_type.dims)
+        rows = tuple(
+            substitute(_rows(dim, space, number == 0), dict(most)) for number, dim in enumerate(buffer_type.dims)
+        )
         stored = _stored_space(buffer_type, space)
         pitch: Expr = Const(1)
         for extent in shape_of(buffer_type.row):
@@ -114,10 +118,12 @@ def most_of(program: ProgramOp) -> Most:
     return () if ending is None or ending.gives is None else ((ending.gives, Sym(call_most(ending.gives))),)
 
 
-def _rows(dim: BufferDim, space: Space) -> Expr:
-    if dim.storage == "ring":
+def _rows(dim: BufferDim, space: Space, first: bool) -> Expr:
+    """How many rows a dim has; all slots of a ring inside of other dims, whose strides stay numbers."""
+    if dim.storage == "ring" and not first:
         return Const(dim.slots)
-    return space.bound(dim.name) if dim.extent is None else dim.extent
+    extent = space.bound(dim.name) if dim.extent is None else dim.extent
+    return minimum(dim.slots, extent) if dim.storage == "ring" else extent
 
 
 def _stored_space(buffer_type: BufferType, space: Space) -> Space:

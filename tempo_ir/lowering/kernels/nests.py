@@ -66,7 +66,7 @@ def write_all(translator: Translator, owner: object, sinks: Sequence[Sink]) -> l
             translator.store(sink.target, coordinates, tile)
         return []
 
-    translator.over([axes[number] for number in inner], [], step)
+    translator.over([axes[number] for number in inner], [], step, fitted=True)
     return extents
 
 
@@ -177,7 +177,7 @@ def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iter
         for number, axis in enumerate(axes)
         if axis.key not in decisions.cuts and axis.key not in decisions.factors and not lies_in_one_block(axis)
     ]
-    reducing = [op for op in _ops(sinks) if isinstance(op, _PASSES)]
+    reducing = [op for op in _ops(sinks, below_products=False) if isinstance(op, _PASSES)]
     if reducing:
         varying = _varying_axes(sinks, reducing) if translator.blocks.filling else set[int]()
         whole = [number for number in whole if not axes[number].block or number in varying]
@@ -201,16 +201,32 @@ def lies_in_one_block(axis: Iterated) -> bool:
     return isinstance(axis.extent, int) and axis.extent <= max(axis.block, 1)
 
 
-def _ops(sinks: Sequence[Sink]) -> list[Operation]:
-    """The ops that the values are made of."""
+def _ops(sinks: Sequence[Sink], *, below_products: bool = True) -> list[Operation]:
+    """The ops that the values are made of; without `below_products` not those that only a product of matrices reads,
+    which are little beside it."""
     found: dict[Operation, None] = {}
     waiting = [sink.value for sink in sinks]
     while waiting:
         op = waiting.pop().owner
-        if isinstance(op, Operation) and op not in found:
-            found[op] = None
+        if not isinstance(op, Operation) or op in found:
+            continue
+        found[op] = None
+        if below_products or not isinstance(op, sdg.ContractOp) or any(map(_is_dear, op.inputs)):
             waiting += op.operands
     return list(found)
+
+
+def _is_dear(value: SSAValue) -> bool:
+    """Whether a value is made by products or a softmax."""
+    waiting, seen = [value], set[SSAValue]()
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner.owner, (sdg.ContractOp, sdg.SoftmaxOp, FoldOp)):
+            return True
+        if isinstance(inner.owner, Operation) and inner not in seen:
+            seen.add(inner)
+            waiting += inner.owner.operands
+    return False
 
 
 def program_coordinate(translator: Translator, axis: Iterated, number: int) -> tuple[Coordinate, Extent]:

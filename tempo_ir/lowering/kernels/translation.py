@@ -29,6 +29,9 @@ from tempo_ir.lowering.kernels.translator import AxisKey, Decisions, Refine, Sou
 from tempo_ir.names import fresh_name
 
 STATUS = "status"
+WORDS = 4
+"""Of the name of a kernel."""
+_PLAIN = frozenset("reshape slice transpose broadcast cast index add sub mul div neg select".split())
 
 
 @dataclass(frozen=True)
@@ -216,7 +219,12 @@ def pointer_names(buffers: Sequence[SSAValue]) -> dict[SSAValue, str]:
 
 
 def kernel_name(leaf: BodyOperation) -> str:
-    """A name that says what the kernel does, and is no function of the C library: `contract_add_tanh`, `exp_kernel`."""
+    """A name that says what the kernel does, and is no function of the C library: `contract_add_tanh`, `exp_kernel`.
+
+    Of many ops those that only move elements, or add and multiply, are left out.
+    """
     words = dict.fromkeys(op.name.split(".")[1] for op in _all_ops(leaf) if not isinstance(op, sdg.ConstantOp))
-    names = list(words)[:6] or ["copy"]
+    telling = [word for word in words if word not in _PLAIN]
+    names = list(words) if len(words) <= WORDS else (telling or list(words))[:WORDS]
+    names = names or ["copy"]
     return "_".join(names) if len(names) > 1 else f"{names[0]}_kernel"

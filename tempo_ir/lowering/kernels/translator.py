@@ -443,10 +443,13 @@ class Translator:
         axes: Sequence[Iterated],
         initial: Sequence[tuple[float, Attribute, tuple[int, ...]]],
         step: Callable[[list[Coordinate], Carried | None], Carried],
+        *,
+        fitted: bool = False,
     ) -> Carried:
         """Run `step` at every block of the axes, carrying values on; `initial` says what they are before the first.
 
         `step` gets None instead of carried values where nothing was done before, so that a single block needs no start.
+        With `fitted` a segment that is shorter than a block has a lane of its own length: nothing carried has the lane.
         """
 
         def start() -> Carried:
@@ -470,6 +473,7 @@ class Translator:
                         carried,
                         start,
                         lambda c, kept: enter(digit + 1, start_ + c.start * weight, c.lane or lane, kept),
+                        fitted,
                     )
                 return carried
 
@@ -486,12 +490,15 @@ class Translator:
         carried: Carried | None,
         start: Callable[[], Carried],
         body: Callable[[Coordinate, Carried | None], Carried | None],
+        fitted: bool,
     ) -> Carried | None:
         """Run `body` at the blocks (or points) of `[low, high)`, in a loop unless there is one only."""
         extent = high - low if isinstance(low, int) and isinstance(high, int) else simplify(as_expr(high) - low)
         if extent == 0 or extent == Const(0):
             return carried
         block = 0 if axis.key in self.decisions.points else axis.block
+        if fitted and block and isinstance(extent, int) and axis.key in self.decisions.cuts:
+            block = min(block, self.blocks.fitted(extent))
         if (isinstance(extent, int) and extent <= max(block, 1)) or self._lies_whole(axis.key, extent, block):
             first = as_expr(low)
             lane = self._whole_lane(Lane(axis.key, first, block, high, low, block == extent)) if block else None

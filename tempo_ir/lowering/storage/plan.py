@@ -284,13 +284,21 @@ class Planner:
         self, group: Group, position: int, window: int | None, extent: Expr, uses: Sequence[CellUse]
     ) -> BufferDim | None:
         name = group.dims[position]
+        declared = dict(self.space.dims).get(name)
         if window == 1 and not _is_sliced(uses, position):
             return None
         if window is not None and not prove(compare("<=", extent, window), self.space):
-            return BufferDim(name, "ring", slots=window)
-        declared = dict(self.space.dims).get(name)
+            room = self._room(extent, declared)
+            return BufferDim(name, "ring", None if room == declared else room, slots=window)
         storage = "growing" if group.output is None and _grows(uses, position) else "full"
         return BufferDim(name, storage, None if extent == declared else extent)
+
+    def _room(self, extent: Expr, declared: Expr | None) -> Expr:
+        """How many rows a ring has at most, said simply: as many as the program declares, or one more."""
+        for simple in () if declared is None else (declared, declared + 1):
+            if prove(compare("<=", extent, simple), self.space):
+                return simple
+        return extent
 
 
 def _fits(shape: _Shape, parts: Sequence[_Shape]) -> bool:

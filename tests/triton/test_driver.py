@@ -1,0 +1,177 @@
+"""The driver against a device that records: what it launches is what the loops say, one after the other on one stream.
+
+The expected events come from the loop program: its loops are walked, its index expressions evaluated, with none of the
+driver's text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, SSAValue
+
+import tempo_ir as tp
+from tempo_ir.dialects import loop
+from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.index import evaluate
+from tempo_ir.runtime.compiler import for_triton
+from tempo_ir.tools import programs
+
+RECORDER = Path(__file__).with_name("launch_recorder.py")
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@dataclass
+class Walk:
+    """The events of a program, in order: launches with their grids and arguments, host calls."""
+
+    module: ModuleOp
+    values: dict[str, int]
+    kernels: dict[str, KernelOp] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.kernels = {op.sym_name.data: op for op in self.module.ops if isinstance(op, KernelOp)}
+
+    def events(self, block: Block, place: tuple[int, ...] = ()) -> Iterator[tuple]:
+        for op in block.ops:
+            match op:
+                case loop.ForOp():
+                    low, high = evaluate(op.lower, self.values), evaluate(op.upper, self.values)
+                    steps = range(low, high, op.step)
+                    for step in reversed(steps) if op.down else steps:
+                        self.values[op.iterator] = step
+                        yield from self.events(op.body.block, (*place, step))
+                case loop.IfOp():
+                    region = op.then if evaluate(op.condition, self.values) else op.otherwise
+                    if region is not None:
+                        yield from self.events(region.block, place)
+                case loop.LaunchOp():
+                    yield self.launch(op, place)
+                case loop.HostOp():
+                    yield "host", op.method.root_reference.data, op.method.nested_references.data[0].data
+                case _:
+                    pass
+
+    def launch(self, op: loop.LaunchOp, place: tuple[int, ...]) -> tuple:
+        name = op.kernel.root_reference.data
+        kernel = self.kernels[name]
+        scalars = [evaluate(scalar, self.values) for scalar in op.scalars]
+        own = len(kernel.body.block.args) - len(op.buffers)
+        given = iter(scalars[own:])
+        grid = [extent if extent >= 0 else next(given) for extent in kernel.grid.data]
+        return "launch", name, [*grid, 1, 1, 1][:3], [*op.buffers], scalars[:own], place
+
+
+def record(package: Path, program: str, shapes: dict, bounds: dict) -> dict:
+    """What the recorder says."""
+    command = [sys.executable, str(RECORDER), str(package), program, json.dumps(shapes), json.dumps(bounds)]
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def follows_the_schedule(executable, package: Path, shapes: dict, bounds: dict) -> dict:
+    """Write the package, run it on the device that records, and compare with the loops."""
+    executable.write_triton(package)
+    module = for_triton(executable.levels)
+    (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
+    found = record(package, program.sym_name.data, shapes, bounds)
+    starts = {f"call.start.{name}": 0 for name in program.space.names}
+    walk = Walk(module, {"call.seed": 0, **starts, **bounds})
+    expected = list(walk.events(program.body.block))
+    assert len(found["events"]) == len(expected)
+    known: dict[tuple[SSAValue, tuple[int, ...]], int] = {}
+    for buffer in (op for op in program.body.block.ops if isinstance(op, loop.NamedBufferOperation)):
+        given = found["outputs" if isinstance(buffer, loop.OutputOp) else "arrays"]
+        known[buffer.buffer, ()] = given[buffer.key.data]
+    for event, wanted in zip(found["events"], expected, strict=True):
+        if wanted[0] == "host":
+            assert tuple(event) == wanted
+            continue
+        _, name, grid, buffers, scalars, place = wanted
+        assert event[:3] == ["launch", name, grid]
+        assert event[3][len(buffers) :] == scalars, name
+        assert event[4] == 7
+        for address, buffer in zip(event[3], buffers, strict=False):
+            depth = len(_loops_round(buffer))
+            assert known.setdefault((buffer, place[:depth]), address) == address, (name, buffer)
+    return found
+
+
+def _loops_round(buffer: SSAValue) -> list[loop.ForOp]:
+    found: list[loop.ForOp] = []
+    parent = buffer.owner.parent_op()
+    while parent is not None:
+        if isinstance(parent, loop.ForOp):
+            found.append(parent)
+        parent = parent.parent_op()
+    return found
+
+
+@tp.program
+def walk(n=4):
+    """A recurrence, a loop that runs backwards, a window of a ring, draws."""
+    t, T = tp.dim("t")
+    x = tp.input("x", tp.f32[n], over=t)
+    h = tp.tensor("h", tp.f32[n], over=t)
+    h[0] = x[0]
+    h[t] = h[t - 1] * 0.5 + x[t]
+    back = tp.tensor("back", tp.f32[n], over=t)
+    back[T - 1] = h[T - 1]
+    back[t] = back[t + 1] * 0.25 + h[t] + tp.random.uniform(0.0, 1.0, tp.f32[n], over=t)
+    tp.output("back", back)
+    tp.output("window", tp.sum(h[tp.maximum(0, t - 2) : t + 1], axis=0))
+
+
+class Doubler:
+    """A host object."""
+
+    def step(self, x):
+        return x * 2
+
+
+@tp.program
+def hosted():
+    t, _T = tp.dim("t")
+    x = tp.input("x", tp.f32[3], over=t)
+    tp.output("y", tp.host(Doubler, name="doubler").step(x + 1, returns=tp.f32[3]) * 3)
+
+
+def test_loops_in_both_directions(tmp_path):
+    found = follows_the_schedule(tp.compile(walk()), tmp_path / "walked", {"x": [17, 4]}, {"T": 17})
+    assert set(found["compiled"].values()) == {1}  # whatever the scalars are
+    assert len(found["events"]) >= 3 * 17
+    assert found["dispatched"] == len(found["compiled"])  # once per kernel: then they are bound
+
+
+def test_host_calls_keep_their_places(tmp_path):
+    found = follows_the_schedule(tp.compile(hosted()), tmp_path / "hosted", {"x": [3, 3]}, {"T": 3})
+    kinds = [event[0] for event in found["events"]]
+    assert kinds == ["launch", "host", "launch"] * 3 or kinds.count("host") == 3
+
+
+def test_steps_of_llama(in_temporary_directory):
+    program, _ = programs.load_python(EXAMPLES / "llama.py", None, {"layers": 1})
+    executable = tp.compile(program.source)
+    shapes = {key: list(array.shape) for key, array in executable.init(0).items()}
+    found = follows_the_schedule(
+        executable, in_temporary_directory / "llama", {**shapes, "prompt": [2, 1, "int64"]}, {"T": 5, "P": 2}
+    )
+    assert found["dispatched"] == len(found["compiled"])
+
+
+@pytest.mark.slow
+def test_iterations_of_reinforce(tmp_path):
+    program, _ = programs.load_python(EXAMPLES / "reinforce.py", None, {})
+    executable = tp.compile(program.source)
+    shapes = {key: list(array.shape) for key, array in executable.init(0).items()}
+    follows_the_schedule(executable, tmp_path / "reinforce", shapes, {"I": 2, "T": 3})
