@@ -7,10 +7,10 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help venv demo test test-all lit lit-external pytest pytest-all faults mutants lint format bench clean
+.PHONY: help venv demo test test-all lit lit-external pytest pytest-all faults mutants lint format bench gpu-check clean
 
 help:
-	@echo "make demo | test | test-all | faults | mutants | lint | format | bench | clean"
+	@echo "make demo | test | test-all | faults | mutants | lint | format | bench | gpu-check | clean"
 
 venv: $(STAMP)
 
@@ -56,6 +56,13 @@ lint: $(STAMP)
 format: $(STAMP)
 	ruff check --fix .
 	ruff format .
+
+# the kernels on a GPU, beside the CPU target and torch; PYTHON is one with a CUDA torch and triton
+gpu-check:
+	$(PYTHON) benchmarks/gpu/check.py --device-only
+	$(MAKE) venv PYTHON=python3.11
+	$(BIN)/python -m benchmarks.gpu.write build/gpu
+	$(PYTHON) benchmarks/gpu/check.py build/gpu
 
 # all benchmarks, for docs/benchmarks.md: hours on two cores (`make bench QUICK=--quick`: minutes)
 bench: $(STAMP)

@@ -84,3 +84,15 @@ sdg.program @leaks {
   // expected-error@+1 {{this uses the gradient that a custom gradient gets: its function may only return tensors}}
   sdg.output "dy" %dy : tensor<f32>
 }
+
+// -----
+
+sdg.program @calls_at_several_points dims(b: B) where B >= 1 {
+  %x = sdg.input "x" in (b) : tensor<f32>
+  %sim = sdg.host_state @sim : !sdg.token
+  // expected-error@+1 {{one call makes those at all points of b, of which the method takes one: run sdg-autodiff before sdg-vectorize}}
+  %y, %e = sdg.host @sim::@step(%x[0:B]) after %sim gradient @back vectorized @step_all along (b) over (b) : (tensor<f32>, !sdg.token) -> (tensor<?xf32, #sdg.size<B>>, !sdg.token)
+  %loss = sdg.sum %y axes [0] : (tensor<?xf32, #sdg.size<B>>) -> tensor<f32>
+  %dx = sdg.grad %loss wrt %x in (b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  sdg.output "dx" %dx[b] in (b) : tensor<f32>
+}

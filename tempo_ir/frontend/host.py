@@ -56,12 +56,15 @@ class Host:
         returns: Returns,
         over: Dim | Sequence[Dim],
         gradient: str | None = None,
+        vectorized: str | None = None,
+        along: Dim | Sequence[Dim] | None = None,
     ) -> Any:
         """Append a call; its token is set when the program is complete."""
         specs = _specs(returns)
         tensors = [el.as_tensor(argument) for argument in arguments]
         if gradient is not None:
             _check_gradient(method, gradient, tensors, specs)
+        _check_vectorized(method, vectorized, along, tensors)
 
         def make(*accesses: sdg.Access, domain: Domain) -> sdg.HostOp:
             types = [spec.type for spec in specs]
@@ -73,6 +76,9 @@ class Host:
         dims = dim_names(over, f"the call of {self._name}.{method}")
         op = record_op(self._recording, make, tensors, dims, None, {})
         assert isinstance(op, sdg.HostOp)
+        if vectorized is not None:
+            form = sdg.Vectorized(vectorized, _vectorized_dims(method, along, op.domain.dims))
+            op.vectorized_attr = sdg.VectorizedAttr(form)
         self._calls.append(op)
         results = tuple(Tensor(self._recording, value) for value in op.outputs)
         if returns is None:
@@ -97,6 +103,8 @@ class Method:
         returns: Returns = None,
         over: Dim | Sequence[Dim] = (),
         gradient: str | None = None,
+        vectorized: str | None = None,
+        along: Dim | Sequence[Dim] | None = None,
     ) -> Any:
         """Record a call over the dims that the arguments vary over, and `over`.
 
@@ -104,8 +112,18 @@ class Method:
         `gradient` names the method that carries gradients back: it gets the arguments and the gradients of the float
         results, and returns those of the float arguments (one, or a tuple). It is called once per point, for all points
         of a step of training after the calls themselves, in their reverse order.
+
+        `vectorized` names the method that makes the calls at all points of a dim at once, if the compiler sees to that:
+        it gets each argument with the points of the dim as axis 0 (of several dims as the first axes, in the order in
+        which they were declared), returns each result so, and does to the object what the calls do one by one, in
+        order. Where there is no point it is not called. `along` says which dims it takes, by default all that the call
+        varies over. Calls that carry gradients back are made point by point. For
+        `env.step(b, action, vectorized="step_all", along=b)`, over (t, b), the object has
+
+            def step(self, b, action):          # (), (2,), once per (t, b)
+            def step_all(self, b, action):      # (B,), (B, 2), once per t
         """
-        return self.host.record(self.name, arguments, returns, over, gradient)
+        return self.host.record(self.name, arguments, returns, over, gradient, vectorized, along)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +209,35 @@ def _check_gradient(method: str, gradient: object, arguments: Sequence[Tensor], 
         raise ProgramError(f"{method} gets no float, so gradient='{gradient}' has nothing to return: leave it out")
     if not any(spec.dtype.kind == "float" for spec in returns):
         raise ProgramError(f"{method} returns no float, so gradient='{gradient}' is never called: leave it out")
+
+
+def _check_vectorized(
+    method: str, vectorized: object, along: Dim | Sequence[Dim] | None, arguments: Sequence[Tensor]
+) -> None:
+    """Raises ProgramError for a vectorised form that is no name, that is given nothing, or that is missing."""
+    if vectorized is None:
+        if along is not None:
+            raise ProgramError(f"{method}: along= says of which dims vectorized= takes the points: name that method")
+        return
+    if not isinstance(vectorized, str) or not vectorized.isidentifier():
+        what = f"vectorized={vectorized!r} names no method"
+        raise ProgramError(f"{what}: give the name of a method of the object, as a text")
+    if not arguments:
+        what = f"{method} gets no argument, so vectorized='{vectorized}' could not tell how many points there are"
+        raise ProgramError(f"{what}: pass the number of the point")
+
+
+def _vectorized_dims(method: str, along: Dim | Sequence[Dim] | None, dims: tuple[str, ...]) -> tuple[str, ...]:
+    """The dims that a vectorised form takes. Raises ProgramError for one that the call does not vary over, and where
+    there is none."""
+    named = dims if along is None else dim_names(along, f"the vectorised form of {method}")
+    if not named:
+        what = f"{method} varies over no dim" if along is None else "along= names no dim"
+        raise ProgramError(f"{what}, so there are no points to take at once: leave vectorized= out")
+    if unknown := [dim for dim in named if dim not in dims]:
+        what = f"{method} does not vary over {unknown[0]}, but over {', '.join(dims) or 'no dim'}"
+        raise ProgramError(f"{what}: say over=, or leave it out of along=")
+    return named
 
 
 def _specs(returns: Returns) -> list[Spec]:

@@ -38,6 +38,8 @@ def default_pipeline(without: Collection[str] = ()) -> tuple[str, ...]:
 Options: TypeAlias = Mapping[str, object]
 NO_OPTIONS: Options = MappingProxyType({})
 
+AFTER_TILES = frozenset(DEFAULT_PIPELINE[DEFAULT_PIPELINE.index("sdg-accumulate") :]) - {"sdg-simplify"}
+
 
 def recomputing_pipeline(
     dims: Sequence[str], options: Options, without: Collection[str] = ()
@@ -54,3 +56,18 @@ def recomputing_pipeline(
     if "sdg-vectorize" not in without and dims:
         yield "sdg-vectorize", {"dims": tuple(dims)}
     yield from ((name, NO_OPTIONS) for name in after if name not in without)
+
+
+def with_options(
+    pipeline: Sequence[tuple[str, Options]], options: Mapping[str, Options], without: Collection[str] = ()
+) -> list[tuple[str, Options]]:
+    """Passes with options by name. One that is not among them and has some runs too: sdg-tile before sums over its
+    tiles are accumulated, others, which ask for memory, behind all."""
+    known = {*without, *(name for name, _ in pipeline)}
+    more = {name: given for name, given in options.items() if name not in known}
+    listed = [(name, {**given, **options.get(name, NO_OPTIONS)}) for name, given in pipeline]
+    if "sdg-tile" in more:
+        behind = [name in AFTER_TILES for name, _ in listed]
+        place = behind.index(True) if True in behind else len(listed)
+        listed.insert(place, ("sdg-tile", dict(more.pop("sdg-tile"))))
+    return [*listed, *((name, dict(given)) for name, given in more.items())]

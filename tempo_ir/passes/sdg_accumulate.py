@@ -23,6 +23,14 @@ where it pays: where the rows that a step keeps for the sums, those that nothing
 sums, which each step reads and writes, or are more than `memory` bytes in `steps` steps. sdg-vectorize leaves alone
 what makes such rows. It does not apply to a dim that ends by data.
 
+It applies too along a dim that nothing recurs along, micro-batches b of a batch, where it makes the loop: then what
+is between the products of all b at once would be kept, so only where that is more than `memory` bytes, and a step has
+more of it than of the sums, so that reading weights and sums again is no more than as much work. Each step is one of
+the micro-batch then, from its activations to its share of the gradients, and activations of one are kept. Of a batch of
+sequences too, whose gradients come from the last step to the first: it is summed sequence by sequence, whatever the
+order in which the dims are declared, since the program asks for the loops over b to be outermost then (`attributes
+{outermost = ["b"]}`). `dims=b` accumulates along b whatever it costs.
+
 Rows that a recurrence from later to earlier steps makes, as back-propagation through time does, are summed as that goes
 down, `s[t] = s[t + 1] + row[t]`, read at the first point; only where they are more than `memory` bytes, since what the
 way back reads of the way there is kept anyway.
@@ -31,8 +39,8 @@ way back reads of the way there is kept anyway.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TypeAlias, TypedDict
 
@@ -67,7 +75,7 @@ from tempo_ir.passes.recurrences.reductions import accumulator, combining, ident
 from tempo_ir.passes.remarks import collecting, count, remark
 from tempo_ir.passes.sdg_dce import remove_dead_ops
 from tempo_ir.passes.sdg_vectorize import choose
-from tempo_ir.passes.utilities import erase, programs, sdg_ops
+from tempo_ir.passes.utilities import dims_to_try, erase, programs, sdg_ops
 
 OPEN_EXTENT = 64
 """Elements that an axis of no fixed extent is taken to have."""
@@ -85,14 +93,34 @@ class SdgAccumulatePass(ModulePass):
     memory: int = 2**26
     """The bytes that may be kept for a sum where that moves fewer bytes."""
 
+    dims: tuple[str, ...] = ()
+    """The dims to accumulate along whatever it costs; along the others where it pays."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
             until = until_of(sdg_ops(program))
             names = [name for name in program.space.names if until is None or name != until.dim]
-            done = sum(accumulate(program, dim, self.steps, self.memory) for dim in names)
+            asked = dims_to_try(self.name, program, self.dims) if self.dims else ()
+            costs = [Costs(dim, self.steps, 0 if dim in asked else self.memory, dim in asked) for dim in names]
+            done = Accumulation(program).run(costs)
             count(self, "accumulated", done)
             if done:
                 remove_dead_ops(program)
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What is expected of a dim, and what may be kept for its points."""
+
+    dim: str
+    steps: int
+    memory: int
+    asked: bool
+
+    def points(self, space: Space) -> int:
+        """How many points the dim is taken to have."""
+        bound = space.bound(self.dim)
+        return bound.value if isinstance(bound, Const) else self.steps
 
 
 Reduction: TypeAlias = ReduceOp | ContractOp
@@ -133,57 +161,102 @@ class Whole:
         return tuple(here.get((name, entry), entry) for name, entry in zip(dims, access.index, strict=True))
 
 
-def accumulate(program: ProgramOp, dim: str, steps: int, memory: int) -> int:
-    """Accumulate the reductions along a dim that can be, in place, if it pays; how many."""
-    ops = sdg_ops(program)
-    found = [whole for op in ops if isinstance(op, Reduction) for whole in wholes(op, dim)]
-    loop = looped(ops, dim, program.space) if found else {}
-    if not loop:
-        return 0
-    ahead = Lookahead(ops, dim, program.space)
-    after = reachable(loop, ahead.readers.__getitem__)
-    sums: dict[SdgOp, Whole] = {}
-    falling = Falling(ops, ahead)
-    for whole in found:
-        if whole.op not in after:
-            continue
-        if lag(whole, ahead) < inf:
-            sums.setdefault(whole.op, whole)
-        elif whole.op in falling.after and falling.serves(whole.op):
-            sums.setdefault(whole.op, replace(whole, down=True))
-        else:
-            remark(whole.op, f"not accumulated over {dim}: what it reduces waits for the last step")
-    up, down = ({op: whole for op, whole in sums.items() if whole.down == way} for way in (False, True))
-    return accumulate_up(program, dim, up, ahead, steps, memory) + accumulate_down(dim, down, ahead, steps, memory)
+@dataclass
+class Accumulation:
+    """Accumulates the reductions of one program, in place."""
+
+    program: ProgramOp
+    batches: dict[str, None] = field(default_factory=dict[str, None])
+    """The dims that nothing recurs along whose points are summed one after the other."""
+
+    def run(self, costs: Sequence[Costs]) -> int:
+        """First batches where that is asked for, then what a loop makes as it goes on, batches by cost, and what a loop
+        makes on the way back; how many."""
+        asked = [each for each in costs if each.asked]
+        done = sum(map(self.batch_by_batch, asked))
+        done += sum(self.step_by_step(each, down=False) for each in costs)
+        done += sum(self.batch_by_batch(each) for each in costs if not each.asked)
+        return done + sum(self.step_by_step(each, down=True) for each in costs)
+
+    def batch_by_batch(self, costs: Costs) -> int:
+        """Accumulate what is made of no recurrence along a dim, if it pays; how many."""
+        space, dim = self.program.space, costs.dim
+        ops = sdg_ops(self.program)
+        found = wholes_of(ops, dim)
+        if not found:
+            return 0
+        ahead = Lookahead(ops, dim, space)
+        after = reachable(looped(ops, dim, space), ahead.readers.__getitem__)
+        sums: dict[SdgOp, Whole] = {}
+        for whole in found:
+            if whole.op not in after and lag(whole, ahead) < inf:
+                sums.setdefault(whole.op, whole)
+        rows = sum(map(value_bytes, rows_between_products(dim, sums, ahead)))
+        few = rows * costs.points(space) <= costs.memory or rows < sum(map(result_bytes, sums))
+        if not sums or (few and not costs.asked):
+            return 0
+        self.batches[dim] = None
+        outer = set(space.names[: space.names.index(dim)])
+        if any(outer & set(op.domain.dims) for op in ahead.within(sums)):
+            self.program.outermost = tuple(dict.fromkeys((*self.program.outermost, dim)))
+        return accumulate_all(sums)
+
+    def step_by_step(self, costs: Costs, *, down: bool) -> int:
+        """Accumulate what a loop over a dim makes, as it goes on or on the way back, if it pays; how many."""
+        space, dim = self.program.space, costs.dim
+        ops = sdg_ops(self.program)
+        found = wholes_of(ops, dim)
+        loop = looped(ops, dim, space) if found else {}
+        if not loop:
+            return 0
+        ahead = Lookahead(ops, dim, space)
+        after = reachable(loop, ahead.readers.__getitem__)
+        falling = Falling(ops, ahead)
+        inside = self.batches.keys() & set(space.names[space.names.index(dim) :])
+        sums: dict[SdgOp, Whole] = {}
+        for whole in found:
+            if whole.op not in after:
+                continue
+            if inside & set(whole.op.domain.dims):
+                if down:
+                    remark(whole.op, f"not accumulated over {dim}: the sums over {min(inside)} have loops of their own")
+            elif lag(whole, ahead) < inf:
+                if not down:
+                    sums.setdefault(whole.op, whole)
+            elif whole.op in falling.after and falling.serves(whole.op):
+                if down:
+                    sums.setdefault(whole.op, replace(whole, down=True))
+            elif down:
+                remark(whole.op, f"not accumulated over {dim}: what it reduces waits for the last step")
+        reason = self.reason_not_to(costs, sums, ahead, down=down)
+        if reason is not None and not costs.asked:
+            for op in sums:
+                remark(op, f"not accumulated over {dim}: {reason}")
+            return 0
+        return accumulate_all(sums)
+
+    def reason_not_to(self, costs: Costs, sums: dict[SdgOp, Whole], ahead: Lookahead, *, down: bool) -> str | None:
+        """Why it does not pay to accumulate what a loop makes; None if it does."""
+        if down:
+            rows = sum(map(value_bytes, read_rows(costs.dim, sums)))
+            few = costs.points(self.program.space) * rows <= costs.memory
+            return f"there is memory for its rows, {rows} bytes a step" if few else None
+        rows = sum(map(value_bytes, kept_rows(self.program, costs.dim, sums, ahead)))
+        kept = sum(map(result_bytes, sums))
+        few = rows < kept and rows * costs.steps <= costs.memory
+        return f"its rows are {rows} bytes a step, the sums {kept}" if few else None
 
 
-def accumulate_up(
-    program: ProgramOp, dim: str, sums: dict[SdgOp, Whole], ahead: Lookahead, steps: int, memory: int
-) -> int:
-    """Accumulate what can be had a fixed number of steps after its rows, if that pays; how many."""
-    rows, kept = sum(map(value_bytes, kept_rows(program, dim, sums, ahead))), sum(map(result_bytes, sums))
-    if rows < kept and rows * steps <= memory:
-        for op in sums:
-            remark(op, f"not accumulated over {dim}: its rows are {rows} bytes a step, the sums {kept}")
-        return 0
+def accumulate_all(sums: dict[SdgOp, Whole]) -> int:
+    """Accumulate reductions, in place; how many."""
     for whole in sums.values():
         accumulate_one(whole, backwards=whole.down)
     return len(sums)
 
 
-def accumulate_down(dim: str, sums: dict[SdgOp, Whole], ahead: Lookahead, steps: int, memory: int) -> int:
-    """Accumulate what is summed on the way back, if its rows are more than there is memory for; how many."""
-    read = {access.value: None for op in sums for access in op.accesses if dim in domain_of(access.value).dims}
-    rows = sum(value_bytes(value) for value in read if not isinstance(value.owner, SourceOp))
-    bound = ahead.space.bound(dim)
-    most = (bound.value if isinstance(bound, Const) else steps) * rows
-    if most <= memory:
-        for op in sums:
-            remark(op, f"not accumulated over {dim}: there is memory for its rows, {rows} bytes a step")
-        return 0
-    for whole in sums.values():
-        accumulate_one(whole, backwards=whole.down)
-    return len(sums)
+def wholes_of(ops: Sequence[SdgOp], dim: str) -> list[Whole]:
+    """The ranges of a dim, the same at all points, whose rows some op reduces."""
+    return [whole for op in ops if isinstance(op, Reduction) for whole in wholes(op, dim)]
 
 
 def wholes(op: Reduction, dim: str) -> Iterator[Whole]:
@@ -249,6 +322,31 @@ def kept_rows(program: ProgramOp, dim: str, sums: dict[SdgOp, Whole], ahead: Loo
         for access in reader.accesses:
             producer = access.value.owner
             if not isinstance(producer, SdgOp) or isinstance(producer, SourceOp) or dim not in producer.domain.dims:
+                continue
+            if all(use.operation in readers or runs_along(use.operation, ahead) for use in access.value.uses):
+                kept[access.value] = None
+    return list(kept)
+
+
+def read_rows(dim: str, sums: dict[SdgOp, Whole]) -> list[SSAValue]:
+    """What sums read that has a row of each point of a dim, but for what the caller gives."""
+    read = {access.value: None for op in sums for access in op.accesses if dim in domain_of(access.value).dims}
+    return [value for value in read if not isinstance(value.owner, SourceOp)]
+
+
+def rows_between_products(dim: str, sums: dict[SdgOp, Whole], ahead: Lookahead) -> list[SSAValue]:
+    """What would have a row of each point of a dim in memory for the sums alone, if each product and sum were made at
+    all points at once: what they read. A sum of products is one product, and what is made element by element is no
+    more than what is read of it."""
+    products = [op for op in ahead.within(sums) if isinstance(op, ContractOp) and dim in op.domain.dims]
+    readers = dict.fromkeys([*sums, *products])
+    kept: dict[SSAValue, None] = {}
+    for reader in readers:
+        for access in reader.accesses:
+            producer = access.value.owner
+            if isinstance(producer, SourceOp) or dim not in domain_of(access.value).dims:
+                continue
+            if isinstance(reader, SumOp) and isinstance(producer, ContractOp):
                 continue
             if all(use.operation in readers or runs_along(use.operation, ahead) for use in access.value.uses):
                 kept[access.value] = None

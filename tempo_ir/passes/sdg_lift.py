@@ -195,8 +195,8 @@ def _as_scan(found: Accumulation) -> bool:
     inclusive = build.insert(scan, merge.result.name_hint)
     of_merge = inclusive if found.inclusive else _before(build, found, inclusive, batch)
     going = (found.merge, found.step)
-    redirect(found.merge, of_merge, batch, going)
-    redirect(found.step, inclusive, batch, going)
+    redirect(found.merge.result, of_merge, batch, going)
+    redirect(found.step.result, inclusive, batch, going)
     return True
 
 

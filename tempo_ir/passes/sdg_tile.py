@@ -23,6 +23,9 @@ pass that carries the greatest score, the sum of the weights and the weighted su
 (`tile.online`). What an operand is made of is done tile by tile too, back to ranges that are read (`tile.axes` has a
 rule for each op); an op without a rule is done as it was, and its value sliced.
 
+Several reductions over the same tiles stand side by side, so that one loop may make them all: with `static=true` a
+batch that is an axis is done tile by tile, from activations to gradients, and activations of one tile are kept.
+
 It does not apply where a length is fixed (`static=true` takes such axes too, which needs less memory at once), where
 it is never more than a tile, or no affine expression, or where data decides the bound that it depends on; nor to scans
 and sorts along the axis and to what reads nothing else, nor to a softmax whose weights are read by others too. `tile`
@@ -59,6 +62,7 @@ from tempo_ir.dialects.sdg.points import Analysis
 from tempo_ir.dialects.sdg.reads import claim_problem
 from tempo_ir.dialects.sdg.until import bound_of, until_of
 from tempo_ir.dialects.types import element, shape_of
+from tempo_ir.graphs import reachable
 from tempo_ir.index import Expr, IndexExpressionError, Space, compare, free_symbols
 from tempo_ir.index.isl_text import LARGEST_NUMBER
 from tempo_ir.names import fresh_name
@@ -152,6 +156,8 @@ class Tiler:
             tiled += 1
             waiting += [made for made in sdg_ops(self.program) if made not in before]
             waiting = [each for each in waiting if each.parent is not None]
+        if tiled > 1:
+            first_without(self.program, {name for names in self.dims.values() for name in names})
         return tiled
 
     def choose(self, op: SdgOp) -> Running | None:
@@ -228,6 +234,28 @@ class Tiler:
         self.program.space = Space((*space.dims, (name, bound)), space.where)
         names.append(name)
         return name
+
+
+def first_without(program: ProgramOp, dims: set[str]) -> None:
+    """Ops that need nothing made over some dims stand before those over them: loops over the same tiles stand side by
+    side then, and can be one loop, which keeps the rows of one tile."""
+    ops = sdg_ops(program)
+    over = reachable((op for op in ops if dims & set(op.domain.dims)), readers)
+    behind = [op for op in ops if op in over]
+    if not behind:
+        return
+    block = behind[0].parent
+    assert block is not None
+    for op in ops[ops.index(behind[0]) :]:
+        if op not in over:
+            op.detach()
+            block.insert_op_before(op, behind[0])
+
+
+def readers(op: SdgOp) -> Iterator[SdgOp]:
+    """The ops that read a result of an op."""
+    users = (use.operation for result in op.results for use in result.uses)
+    return (user for user in users if isinstance(user, SdgOp))
 
 
 def reductions(op: SdgOp) -> Iterator[Running]:

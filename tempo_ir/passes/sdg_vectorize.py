@@ -14,14 +14,18 @@ so that T small products are one large one. Whoever reads a vectorised value at 
 
 An op can be vectorised along a dim if it does not recur along it (a cycle that an outer dim carries is none, see
 `vectorize.recurrence`), if it reads the dim at most shifted (`t - 1`), if nothing else about it depends on the dim (its
-shape, what it slices, which case of a merge holds), and if its points of the dim are one range. Host calls, random
-draws, inputs and outputs stay as they are, and so does what a gradient names. Of ops that can, those are vectorised
-that are connected, by reads among them, to a contraction that gains by it: where operands that are the same at all
-points (weights, read once then) are larger than the result, whose rows are kept for all points then; or where a range
-of its rows is read. Chains of small ops, products of operands that all vary (T outer products), and products of many
-rows with few weights, whose rows fit a cache, gain nothing from memory for all points. Nor does what a loop over the
-dim makes and a running sum takes row by row (see sdg-accumulate): its rows would all be kept. `all=true` takes them
-too, `dims=t` names the dims to try; by default all are, inner ones first.
+shape, what it slices, which case of a merge holds), and if its points of the dim are one range. Random draws, inputs
+and outputs stay as they are, and so does what a gradient names. Of host calls those can that name a vectorised form
+(`vectorized @step_all along (b)`) and follow each other along the dim with no other call of the object between two:
+one call makes them all (`vectorize.calls`).
+
+Of ops that can, those are vectorised that are connected, by reads among them, to a host call or a contraction that
+gains by it. Contractions gain where operands that are the same at all points (weights, read once then) are larger than
+the result, whose rows are kept for all points then; or where a range of its rows is read. Chains of small ops, products
+of operands that all vary (T outer products), and products of many rows with few weights, whose rows fit a cache, gain
+nothing from memory for all points. Host calls gain where memory moves their rows in less time than a call takes. Nor
+does what a loop over the dim makes and a running sum takes row by row (see sdg-accumulate): its rows would all be kept.
+`all=true` takes them too, `dims=t` names the dims to try; by default all are, inner ones first.
 """
 
 from __future__ import annotations
@@ -29,19 +33,24 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import (
     Access,
     AccessOp,
     ContractOp,
+    HostOp,
     IndexOp,
+    MergeOp,
     ProgramOp,
     SdgOp,
     TokenType,
+    domain_of,
 )
 from tempo_ir.dialects.sdg.reads import claim_problem, holds, read_domain, read_problem
 from tempo_ir.dialects.sdg.shape_ops import inside
@@ -63,6 +72,15 @@ from tempo_ir.passes.vectorize.batching import (
     on_axis,
     shifts_only,
     without,
+)
+from tempo_ir.passes.vectorize.calls import (
+    NoChainError,
+    chain_of,
+    follow,
+    one_call,
+    points_of,
+    saves_calls,
+    with_points,
 )
 from tempo_ir.passes.vectorize.recurrence import recurrent_ops
 from tempo_ir.passes.vectorize.views import view
@@ -89,10 +107,19 @@ class SdgVectorizePass(ModulePass):
 def vectorize(program: ProgramOp, dim: str, *, take_all: bool = False) -> int:
     """Vectorise ops of a program along a dim, in place; how many."""
     chosen = choose(program, dim, take_all=take_all)
-    batched = {op: batched_form(op, batch) for op, batch in chosen.items()}
+    calls = {op: chain_of(op, dim, program.space) for op in chosen if isinstance(op, HostOp)}
+    going = dict.fromkeys([*chosen, *(chain.merge for chain in calls.values())])
+    batched: dict[SSAValue, Access] = {}
     for op, batch in chosen.items():
-        redirect(op, batched[op], batch, chosen)
-    erase(chosen)
+        if isinstance(op, HostOp):
+            call, results = one_call(calls[op], operands_of(op, batch))
+            follow(calls[op], call)
+            batched.update(zip(op.outputs, results, strict=True))
+        else:
+            batched[op.results[0]] = batched_form(op, batch)
+    for result, access in batched.items():
+        redirect(result, access, chosen[cast(SdgOp, result.owner)], going)
+    erase(going)
     return len(chosen)
 
 
@@ -104,9 +131,10 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch
     early = needed_for(until) if until is not None and until.dim == dim else {}
     able: dict[SdgOp, Batch] = {}
     for op in ops:
-        if dim not in op.domain.dims:
+        if dim not in op.domain.dims or (isinstance(op, MergeOp) and isinstance(op.result.type, TokenType)):
             continue
-        problem = "it recurs along it" if op in recurrent else problem_of(op, dim, program.space)
+        problem = call_problem(op, dim, program.space)
+        problem = problem or ("it recurs along it" if op in recurrent else problem_of(op, dim, program.space))
         problem = f"the end of {dim} is computed from it" if op in early else problem
         if problem is None:
             able[op] = points_of(op, dim, program.space)
@@ -132,13 +160,14 @@ def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space
     """Whether a read of `op` would leave its domain, or the axis that the dim is now: `%x[0:B, B - 1]` reads nothing at
     B = 0, `%x[B - 1]`, of all `0:B`, reads the point -1; `%x[1, 2:B]` reads nothing at B = 1, where no axis has a 1."""
     position, count = op.domain.dims.index(dim), as_expr(able[op].count)
-    for use in op.results[0].uses:
+    for use in [use for result in results_of(op) for use in result.uses]:
         user = use.operation
         if not isinstance(user, AccessOp):
             continue
         domain, index = read_domain(user, use.index), user.accesses[use.index].index
         if user in able:
-            domain, index = without(domain, dim), tuple(batched_entry(entry, able[user]) for entry in index)
+            domain = with_points(user, able[user]) if isinstance(user, HostOp) else without(domain, dim)
+            index = tuple(batched_entry(entry, able[user]) for entry in index)
         entry, others = index[position], (*index[:position], *index[position + 1 :])
         if read_problem(space, domain, others, without(op.domain, dim)) is not None:
             return True
@@ -148,16 +177,22 @@ def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space
 
 
 def gaining(able: dict[SdgOp, Batch], dim: str) -> dict[SdgOp, Batch]:
-    """Those of the ops that reads among them connect to a contraction that gains."""
+    """Those of the ops that reads among them connect to a contraction or call that gains."""
 
     def neighbours(op: SdgOp) -> Iterable[SdgOp]:
         readers = [use.operation for result in op.results for use in result.uses]
         producers = [operand.owner for operand in op.operands]
         return [other for other in (*readers, *producers) if isinstance(other, SdgOp) and other in able]
 
-    gains = (op for op in able if isinstance(op, ContractOp) and (saves_reads(op, dim) or is_read_whole(op, dim)))
-    connected = reachable(gains, neighbours)
+    connected = reachable([op for op in able if gains(op, dim)], neighbours)
     return {op: batch for op, batch in able.items() if op in connected}
+
+
+def gains(op: SdgOp, dim: str) -> bool:
+    """Whether an op is quicker for all points of a dim at once by so much that what it is connected to comes along."""
+    if isinstance(op, HostOp):
+        return saves_calls(op)
+    return isinstance(op, ContractOp) and (saves_reads(op, dim) or is_read_whole(op, dim))
 
 
 def saves_reads(op: ContractOp, dim: str) -> bool:
@@ -179,16 +214,27 @@ def is_read_whole(op: ContractOp, dim: str) -> bool:
     return any(isinstance(user, AccessOp) and is_slice(user.accesses[n].index[position]) for user, n in uses)
 
 
-def points_of(op: SdgOp, dim: str, space: Space) -> Batch:
-    """The points of an op along a dim."""
-    return Batch(dim, op.domain.lower(dim, space), op.domain.upper(dim, space))
+def results_of(op: SdgOp) -> list[SSAValue]:
+    """The results of an op that have rows."""
+    return [result for result in op.results if not isinstance(result.type, TokenType)]
+
+
+def call_problem(op: SdgOp, dim: str, space: Space) -> str | None:
+    """Why the calls of a host op along a dim cannot be one; None if they can, and for other ops."""
+    if not isinstance(op, HostOp):
+        return None
+    try:
+        chain_of(op, dim, space)
+    except NoChainError as error:
+        return str(error)
+    return None
 
 
 def problem_of(op: SdgOp, dim: str, space: Space) -> str | None:
     """Why an op that does not recur along a dim cannot do all of its points at once; None if it can."""
-    if batching_of(op) is None or isinstance(op.results[0].type, TokenType):
+    if not isinstance(op, HostOp) and batching_of(op) is None:
         return f"{op.name} is done point by point"
-    if any(not isinstance(use.operation, AccessOp) for use in op.results[0].uses):
+    if any(not isinstance(use.operation, AccessOp) for result in results_of(op) for use in result.uses):
         return "a gradient names it"
     domain = op.domain
     batch = points_of(op, dim, space)
@@ -197,7 +243,7 @@ def problem_of(op: SdgOp, dim: str, space: Space) -> str | None:
         return "its points are no range"
     if problem := _property_problem(op, dim):
         return problem
-    if not holds(op, space, without(domain, dim)):
+    if not holds(op, space, with_points(op, batch)):
         return f"what it needs holds only where there is a point of {dim}"
     return _read_problem(op, batch, space)
 
@@ -209,18 +255,19 @@ def _property_problem(op: SdgOp, dim: str) -> str | None:
 
 
 def _read_problem(op: SdgOp, batch: Batch, space: Space) -> str | None:
-    reads = [access.index for access in op.accesses]
+    accesses = op.accesses[:-1] if isinstance(op, HostOp) else op.accesses
+    reads = [access.index for access in accesses]
     varies = [batch.dim in free_symbols(index) for index in reads]
-    if reads and not any(varies):
+    if reads and not any(varies) and not isinstance(op, HostOp):
         return "it does not vary along it"
-    for number, (access, index) in enumerate(zip(op.accesses, reads, strict=True)):
+    for number, (access, index) in enumerate(zip(accesses, reads, strict=True)):
         if (problem := _entry_problem(index, batch)) is not None:
             return f"{access}: {problem}"
         if batch.dim in symbols_of(shape_of(access.tensor)):
             return f"{access} has a shape that depends on it"
         producer = access.value.owner
         new = tuple(batched_entry(entry, batch) for entry in index)
-        consumer = without(read_domain(op, number), batch.dim)
+        consumer = with_points(op, batch) if isinstance(op, HostOp) else without(read_domain(op, number), batch.dim)
         if isinstance(producer, SdgOp) and read_problem(space, consumer, new, producer.domain):
             return f"{access} reads only where there is a point of {batch.dim}"
     return axis_problem(op, varies)
@@ -242,13 +289,9 @@ def batched_form(op: SdgOp, batch: Batch) -> Access:
     """The op over all points of the dim, inserted before it; the result over the op's other dims."""
     domain = without(op.domain, batch.dim)
     build = GraphBuilder(op, domain, op.location)
-    operands: list[Operand] = []
-    for access in op.accesses:
-        index = tuple(batched_entry(entry, batch) for entry in access.index)
-        operands.append(Operand(Access(access.value, index), index != access.index))
     batching = batching_of(op)
     assert batching is not None
-    result = batching(build, op, operands, batch)
+    result = batching(build, op, operands_of(op, batch), batch)
     shape = (batch.count, *shape_of(op.results[0].type))
     extents = shape_of(result.tensor)
     if len(extents) != len(shape) or not all(map(build.is_equal, extents, shape)):
@@ -259,16 +302,25 @@ def batched_form(op: SdgOp, batch: Batch) -> Access:
     return result
 
 
-def redirect(op: SdgOp, batched: Access, batch: Batch, erased: Iterable[SdgOp]) -> None:
-    """Whoever reads `op`, and is not to be erased, reads its batched form."""
-    going = set(erased)
-    for use in list(op.results[0].uses):
+def operands_of(op: SdgOp, batch: Batch) -> list[Operand]:
+    """What an op reads, but for the token of a call, at all points of the dim."""
+    operands: list[Operand] = []
+    for access in op.accesses[:-1] if isinstance(op, HostOp) else op.accesses:
+        index = tuple(batched_entry(entry, batch) for entry in access.index)
+        operands.append(Operand(Access(access.value, index), index != access.index))
+    return operands
+
+
+def redirect(result: SSAValue, batched: Access, batch: Batch, erased: Iterable[SdgOp]) -> None:
+    """Whoever reads a result of an op, and is not to be erased, reads its batched form."""
+    going, dims = set(erased), domain_of(result).dims
+    for use in list(result.uses):
         user = use.operation
         if not isinstance(user, AccessOp) or user in going:
             continue
         domain = readable_domain(user, use.index)
         build = GraphBuilder(user, domain, user.location)
-        read = view(build, batched, op.domain.dims, batch, user.accesses[use.index].index)
+        read = view(build, batched, dims, batch, user.accesses[use.index].index)
         user.with_access(use.index, read.value, read.index)
 
 

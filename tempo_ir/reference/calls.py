@@ -15,7 +15,7 @@ from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import TRUE
 from tempo_ir.index.expr import evaluate as evaluate_index
 from tempo_ir.reference.dtypes import Array, DType
-from tempo_ir.reference.errors import ExecutionError, point_text
+from tempo_ir.reference.errors import ExecutionError, Point, point_text
 
 HostFactories: TypeAlias = Mapping[str, Callable[[], Any]]
 """Makes the object of each host name, anew for each call of a program."""
@@ -163,7 +163,7 @@ def call_host(
     inputs: Sequence[Array],
     expected: Sequence[tuple[DType, tuple[int, ...]]],
     op: Operation,
-    point: Mapping[str, int],
+    point: Point,
 ) -> list[Array]:
     """What a method (object and method name) returns for read-only arrays, as arrays of the expected dtypes and shapes.
 
@@ -180,7 +180,7 @@ def host_results(
     inputs: Sequence[Array],
     expected: Sequence[tuple[DType, tuple[int, ...]]],
     op: Operation,
-    point: Mapping[str, int],
+    point: Point,
 ) -> list[Array]:
     """As `call_host`, but the arrays are the method's own, of dtypes that can be cast to the expected ones: for callers
     that copy them at once."""
@@ -205,14 +205,14 @@ def host_results(
     return arrays
 
 
-def _host_error(message: str, op: Operation, point: Mapping[str, int]) -> ExecutionError:
+def _host_error(message: str, op: Operation, point: Point) -> ExecutionError:
     """The same words at every level."""
     error = ExecutionError(f"{message}, in {host_text(op)}", None, point)
     error.op = op
     return error
 
 
-def _as_results(returned: Any, count: int, name: str, op: Operation, point: Mapping[str, int]) -> Sequence[Any]:
+def _as_results(returned: Any, count: int, name: str, op: Operation, point: Point) -> Sequence[Any]:
     """One element per declared result."""
     if count == 1:
         return (returned,)

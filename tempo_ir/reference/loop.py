@@ -249,8 +249,8 @@ class LoopRun:
         expected = [
             (numpy_dtype(element(access.type)), operations.concrete_shape(access.type, symbols)) for access in op.writes
         ]
-        callee = (op.method.root_reference.data, op.method.nested_references.data[0].data)
-        results = call_host(self.hosts[callee[0]], callee, inputs, expected, op, where.point)
+        point = {**where.point, **{dim: evaluate_index(points, symbols) for dim, points in op.over}}
+        results = call_host(self.hosts[op.callee[0]], op.callee, inputs, expected, op, point)
         for access, result in zip(op.writes, results, strict=True):
             self._write(access, result, symbols, where)
 

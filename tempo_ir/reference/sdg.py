@@ -258,12 +258,17 @@ class Run:
         raise ExecutionError(f"a read of {op_text(op)}, which has the domain {op.domain}, outside of it", op, point)
 
     def _call(self, op: sdg.HostOp, inputs: Sequence[Array], point: Mapping[str, int]) -> list[Array]:
+        """A call of the method, or of its vectorised form where the op is over points of a dim."""
         symbols = {**self.bounds, **point}
+        form = op.vectorized
+        over = () if form is None else form.points(self.space)
+        method = op.method if form is None or not over else form.method
+        where = {**point, **{dim: evaluate_index(points, symbols) for dim, points in over}}
         expected = [
             (numpy_dtype(element(result.type)), operations.concrete_shape(result.type, symbols))
             for result in op.outputs
         ]
-        return call_host(self.hosts[op.object], (op.object, op.method), inputs, expected, op, point)
+        return call_host(self.hosts[op.object], (op.object, method), inputs, expected, op, where)
 
 
 def _point(instance: Instance) -> dict[str, int]:

@@ -43,26 +43,31 @@ def lower_within(
     *,
     remat: Mapping[str, int] | None = None,
     check: bool = True,
+    options: Mapping[str, Options] | None = None,
 ) -> Levels:
     """
     Lower a program so that its calls at the sizes of a budget take no more.
 
-    First as it is, with what `remat` lets be computed anew. Where that is too much, sums over all steps are kept as
-    they run, and values that a later loop reads again lie with the host (sdg-insert-swap), as few as the estimate of
-    that pass asks for; then more, by what was missed. Where not all bounds have a size nothing can be measured: all is
-    swapped that can be. Raises CompileError where the program does not fit even so.
+    First as it is, with what `remat` lets be computed anew. Where that is too much, sums over all steps and batches are
+    kept as they run (sdg-accumulate). Then values that a later loop reads again lie with the host (sdg-insert-swap), as
+    few as the estimate of that pass asks for; then more, by what was missed. Where not all bounds have a size nothing
+    can be measured: all is swapped that can be. Raises CompileError where the program does not fit even so.
     """
+    given = options or {}
     known = set(space.params) <= budget.checked(space).sizes.keys()
     if remat is not None:
         remat = _with_budget(remat, budget)
-    levels = lower(module, target, without, remat=remat, check=check) if known else None
-    if levels is not None and peak(levels, budget) <= budget.bytes:
-        return levels
+    sums: Options = {"memory": 0, "dims": space.names, **given.get("sdg-accumulate", {})}
+    tried = (given, {**given, "sdg-accumulate": sums}) if known else ()
+    for options in tried:
+        levels = lower(module, target, without, remat=remat, check=check, options=options)
+        if peak(levels, budget) <= budget.bytes:
+            return levels
     sizes = tuple(f"{name}={size}" for name, size in budget.sizes.items())
     allowed = budget.bytes if known else 0
     while True:
         swap: Options = {"budget": allowed, "sizes": sizes}
-        options = {"sdg-accumulate": {"memory": 0}, "sdg-insert-swap": swap}
+        options = {**given, "sdg-accumulate": sums, "sdg-insert-swap": swap}
         levels = lower(module, target, without, remat=remat, check=check, options=options)
         missing = peak(levels, budget) - budget.bytes if known else 0
         if missing <= 0:

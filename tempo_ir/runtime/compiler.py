@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.context import Context
@@ -18,7 +18,14 @@ from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.lowering.proofs import IllegalError, timed_proofs
 from tempo_ir.passes import get_all_passes as passes
-from tempo_ir.passes.pipeline import DEFAULT_PIPELINE, NO_OPTIONS, REQUIRED, default_pipeline, recomputing_pipeline
+from tempo_ir.passes.pipeline import (
+    DEFAULT_PIPELINE,
+    NO_OPTIONS,
+    REQUIRED,
+    default_pipeline,
+    recomputing_pipeline,
+    with_options,
+)
 from tempo_ir.runtime.errors import CompileError
 
 if TYPE_CHECKING:
@@ -89,10 +96,10 @@ def lower(
 ) -> Levels:
     """Run the default pipeline, but for the passes named, and with sdg-remat where `remat` has options for it; `check`
     lets those that lower prove their results. `options` are those of passes on the graph by name; a pass that is not in
-    the pipeline and has some runs after it.
+    the pipeline and has some runs too (`with_options`).
 
-    Raises CompileError where one cannot be left out, or remat has no such option, ProgramError where a pass refuses the
-    program.
+    Raises CompileError where one cannot be left out, or a pass or an option is not there, ProgramError where a pass
+    refuses the program.
     """
     if kept := sorted(set(without) - OPTIONAL):
         raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
@@ -107,9 +114,7 @@ def lower(
             listed = ", ".join(sorted(REMAT_OPTIONS))
             raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
         pipeline = list(recomputing_pipeline(graph.space.names, remat, without))
-    pipeline = [(name, {**given, **options.get(name, {})}) for name, given in pipeline]
-    known = {*without, *(name for name, _ in pipeline)}
-    for name, given in (*pipeline, *((name, given) for name, given in options.items() if name not in known)):
+    for name, given in with_options(pipeline, checked_options(options), without):
         run_passes(context, work, (name,), levels.seconds, given)
     (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
@@ -119,6 +124,18 @@ def lower(
     run_passes(context, work, LOOP_PASSES[-1:], levels.seconds, {"target": target})
     levels.lowered = work
     return levels
+
+
+def checked_options(options: Mapping[str, Options]) -> Mapping[str, Options]:
+    """Options of passes on the graph, by name. Raises CompileError for those that are not there."""
+    known = passes()
+    for name, given in options.items():
+        if name not in known:
+            raise CompileError(f"options: there is no pass '{name}' on the graph")
+        there = [field.name for field in fields(known[name]())]
+        if unknown := sorted(set(given) - set(there)):
+            raise CompileError(f"{name} has no option '{unknown[0]}'; its options: {', '.join(there) or 'none'}")
+    return options
 
 
 def for_triton(levels: Levels) -> ModuleOp:

@@ -25,6 +25,7 @@ from tempo_ir.runtime.calls import Arenas, Call, Request
 from tempo_ir.runtime.compiler import (
     TARGETS,
     Levels,
+    Options,
     collection_paused,
     for_triton,
     kernels,
@@ -60,6 +61,7 @@ def compile(
     *,
     without: Collection[str] = (),
     remat: Mapping[str, int] | None = None,
+    options: Mapping[str, Options] | None = None,
     check: bool = True,
     memory_budget: int | None = None,
     sizes: Mapping[str, int] | None = None,
@@ -69,7 +71,10 @@ def compile(
     `target` is "cpu", "reference" (nothing is compiled, the numpy interpreter runs) or "triton-interpret". One compile
     serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay.
     `remat={"budget": 2**20, "steps": 10_000}` computes activations anew for a backward pass, so that 1 MiB of them is
-    kept where T is 10000 (see sdg-remat). With `check=False` order, kernels and storage are not proved: a fault of the
+    kept where T is 10000 (see sdg-remat). `options` are those of passes on the graph, by name: with
+    `options={"sdg-accumulate": {"dims": ("b",)}}` sums over b are kept as they run, so that what they are made of is
+    kept for one b; `{"sdg-tile": {"static": True, "tile": 64}}` runs what is not among the default passes too. With
+    `check=False` order, kernels and storage are not proved: a fault of the
     compiler may then give wrong numbers.
 
     With `memory_budget` a call with bounds of these `sizes`, `sizes={"T": 512}`, takes no more bytes on the device
@@ -91,7 +96,7 @@ def compile(
         return Interpreted(program)
     made = TritonInterpreted if target == "triton-interpret" else Native
     budget = None if memory_budget is None else Budget(memory_budget, sizes or {})
-    return made(program, without, remat=remat, check=check, budget=budget)
+    return made(program, without, remat=remat, options=options, check=check, budget=budget)
 
 
 class Executable(ABC):
@@ -218,18 +223,18 @@ class Compiled(Executable, ABC):
         without: Collection[str] = (),
         *,
         remat: Mapping[str, int] | None = None,
+        options: Mapping[str, Options] | None = None,
         check: bool = True,
         budget: Budget | None = None,
     ):
         super().__init__(program)
         with collection_paused():
-            self.levels: Levels = (
-                lower(self.module, self.target, without, remat=remat, check=check)
-                if budget is None
-                else lower_within(
-                    self.module, self.target, without, budget, self.signature.space, remat=remat, check=check
-                )
-            )
+            chosen = (self.module, self.target, without)
+            if budget is None:
+                self.levels: Levels = lower(*chosen, remat=remat, check=check, options=options)
+            else:
+                space = self.signature.space
+                self.levels = lower_within(*chosen, budget, space, remat=remat, check=check, options=options)
             begin = time.perf_counter()
             try:
                 self.program = self._finish(self.lowered)

@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.types import element, shape_of
-from tempo_ir.index import Const, Expr, Sym, evaluate, free_symbols, substitute
+from tempo_ir.index import Const, Expr, Slice, Sym, evaluate, free_symbols, substitute
 from tempo_ir.index.rules import terms
 from tempo_ir.lowering.kernels.layout import Array as Place
 from tempo_ir.lowering.kernels.layout import Axis, Layout, array_of
@@ -121,12 +121,14 @@ def _slots(axis: Axis, extent: int, symbols: Symbols) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _HostCall:
-    """What all calls of a host op have in common: object and method, what is read and written, the point."""
+    """What all calls of a host op have in common: object and method, what is read and written, the point, and the
+    points of more dims that one call makes."""
 
     callee: tuple[str, str]
     reads: tuple[_Accessed, ...]
     writes: tuple[_Accessed, ...]
     point: tuple[tuple[str, _Linear], ...]
+    over: tuple[tuple[str, Slice], ...]
 
 
 class Rows:
@@ -154,9 +156,8 @@ class Rows:
 
     def _host_call(self, op: loop.HostOp) -> _HostCall:
         reads, writes = (tuple(map(self._accessed, accesses)) for accesses in (op.reads, op.writes))
-        callee = op.method.root_reference.data, op.method.nested_references.data[0].data
         point = tuple((name, _Linear.of(value, self.bounds)) for name, value in op.point)
-        return _HostCall(callee, reads, writes, point)
+        return _HostCall(op.callee, reads, writes, point, op.over)
 
     def forget(self) -> None:
         """Bounds have changed: what accesses mean is to be worked out anew."""
@@ -191,7 +192,8 @@ class Rows:
         called = self._called(op)
         inputs = [access.view(symbols).copy() for access in called.reads]  # a method may keep what it is given
         expected = [(access.dtype, access.shape(symbols)) for access in called.writes]
-        point = {name: place.at(symbols) for name, place in called.point}
+        point: dict[str, int | range] = {name: place.at(symbols) for name, place in called.point}
+        point.update((name, evaluate(points, symbols)) for name, points in called.over)
         results = host_results(host, called.callee, inputs, expected, op, point)
         for access, result in zip(called.writes, results, strict=True):
             access.write(result, symbols)

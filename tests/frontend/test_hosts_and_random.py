@@ -100,6 +100,31 @@ def test_errors_of_hosts() -> None:
     assert "got str" in error_of(program)
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda host, t, i: host.step(t, vectorized="all"), None),
+        (lambda host, t, i: host.step(t, over=(i, t), vectorized="all", along=t), None),
+        (lambda host, t, i: host.step(t, vectorized=3), "vectorized=3 names no method: give the name of a method"),
+        (lambda host, t, i: host.step(t, vectorized="a b"), "names no method"),
+        (lambda host, t, i: host.step(over=t, vectorized="all"), "could not tell how many points there are: pass the"),
+        (lambda host, t, i: host.step(1.0, vectorized="all"), "step varies over no dim, so there are no points"),
+        (lambda host, t, i: host.step(t, vectorized="all", along=i), "step does not vary over i, but over t: say"),
+        (lambda host, t, i: host.step(t, vectorized="all", along=()), "along= names no dim"),
+        (lambda host, t, i: host.step(t, along=t), "along= says of which dims vectorized= takes the points"),
+    ],
+)
+def test_the_vectorised_form_of_a_call(call, message) -> None:
+    def program():
+        (i, I), (t, T) = tp.dims("i", "t")
+        call(tp.host(lambda: Recorder([]), "env"), t, i)
+
+    if message is None:
+        assert "vectorized @all along (t) in (" in str(record(program))
+    else:
+        assert message in error_of(program)
+
+
 def draw(build, seed: int = 0, **bounds: int):
     def program():
         t, T = tp.dim("t")

@@ -125,6 +125,8 @@ def _forms(program: ProgramOp, ops: list[SdgOp]) -> set[str]:
         found.add("gradients of gradients")
     if any(isinstance(op, sdg.HostOp) for op in ops):
         found.add("host calls")
+    if any(isinstance(op, sdg.HostOp) and op.vectorized is not None for op in ops):
+        found.add("vectorised host calls")
     keys = [{op.key.data for op in ops if isinstance(op, kind)} for kind in (sdg.ParameterOp, sdg.OutputOp)]
     if keys[0] & keys[1]:
         found.add("states")

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import StringAttr
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg import Access
+from tempo_ir.dialects.types import shape_of
 from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import FALSE, Cond, Expr, Sym, compare, conj, disj, substitute
 from tempo_ir.reference.dtypes import Array
@@ -22,7 +23,8 @@ QUARTERS = 4
 
 @dataclass
 class Recorder:
-    """A host object whose answers depend on the number of the call; `calls` holds what it was given."""
+    """A host object whose answers depend on the number of the call; `calls` holds what it was given. `first_rows2` is
+    the vectorised form of `first` for arguments of two axes, and so on."""
 
     calls: list[tuple[str, Array]] = field(default_factory=list[tuple[str, Array]])
 
@@ -33,6 +35,19 @@ class Recorder:
     def second(self, given: Array) -> Array:
         """As `first`, under another name."""
         return self._answer("second", given)
+
+    def __getattr__(self, name: str) -> Callable[[Array], Array]:
+        method, form, rank = name.partition("_rows")
+        if not form or method not in ("first", "second"):
+            raise AttributeError(name)
+
+        def call(given: Array) -> Array:
+            made = np.empty_like(given)
+            for point in np.ndindex(given.shape[: given.ndim - int(rank)]):
+                made[point] = self._answer(method, given[point])
+            return made
+
+        return call
 
     def _answer(self, method: str, given: Array) -> Array:
         self.calls.append((method, np.array(given)))
@@ -66,8 +81,19 @@ def _called(b: Builder, name: str, method: str, value: Value, token: Access) -> 
     b.block.add_op(before)
     stopped = b.place(sdg.StopGradientOp(b.at(value), domain=domain), value.numbers)
     here = tuple(map(Sym, value.dims))
+    form = (
+        sdg.Vectorized(f"{method}_rows{len(shape_of(value.type))}", value.dims)
+        if value.dims and b.chance(0.5)
+        else None
+    )
     call = sdg.HostOp(
-        name, method, b.at(stopped), after=Access(before.result, here), returns=[value.type], domain=domain
+        name,
+        method,
+        b.at(stopped),
+        after=Access(before.result, here),
+        returns=[value.type],
+        domain=domain,
+        vectorized=form,
     )
     n = value.numbers
     grid = None if n.grid is None else max(n.grid, 2)

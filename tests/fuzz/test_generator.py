@@ -45,7 +45,7 @@ RANGES = {
 }  # fmt: skip
 FORMS = {
     "1 dims", "2 dims", "3 dims", "conditions on bounds", "narrowed domains", "domains with conditions",
-    "dynamic extents", "cases", "cases with 'and'", "cases with 'or'", "host calls", "states",
+    "dynamic extents", "cases", "cases with 'and'", "cases with 'or'", "host calls", "vectorised host calls", "states",
     "recurrences", "recurrences forwards", "recurrences backwards", "recurrences both ways",
     "recurrences of several values", "recurrences over several dims",
     "gradients", "gradients by several", "gradients of gradients",

@@ -260,8 +260,11 @@ def test_what_waits_for_the_last_step_stays(program: Program):
     assert any("waits for the last step" in message for message in stays(program, memory=0))
 
 
-def test_without_a_loop_it_stays():
-    assert stays(no_loop, memory=0) == []
+def test_without_a_loop_it_stays_where_there_is_memory():
+    assert stays(no_loop) == []
+    before = apply(tp.program(no_loop)().module.clone(), *BEFORE)
+    for options in ({"memory": 0}, {"dims": ("t",)}):
+        assert str(apply(before.clone(), "sdg-accumulate", **options)) != str(before)
 
 
 def test_rows_smaller_than_their_sum_stay_within_the_memory():

@@ -128,6 +128,52 @@ def test_14_the_host_is_called_once(target: str) -> None:
     assert counter.calls == [0]
 
 
+class Halves:
+    """An environment of many: a step gives what it is given and the number of steps so far."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.called: list[str] = []
+
+    def __getattr__(self, method: str) -> Any:
+        name, several, _ = method.partition("_all")
+        if name not in ("reset", "step"):
+            raise AttributeError(method)
+        one = {"reset": self._reset, "step": self._step}[name]
+
+        def call(given: Any) -> Any:
+            self.called.append(method)
+            made = [one(row) for row in (given if several else [given])]
+            columns = [np.stack(column) for column in zip(*made, strict=True)]
+            results = columns if several else [column[0] for column in columns]
+            return results[0] if len(results) == 1 else tuple(results)
+
+        return call
+
+    def _reset(self, b: Any) -> tuple[Any, ...]:
+        return (np.full(2, b + 1, np.float32),)
+
+    def _step(self, action: Any) -> tuple[Any, ...]:
+        self.steps += 1
+        return action, np.int64(self.steps)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("vectorised", [False, True])
+def test_24_calls_as_text(target: str, vectorised: bool) -> None:
+    module = read("24_calls_of_a_vector_environment")
+    run = tp.compile(after("sdg-vectorize", module) if vectorised else module, target)
+    for T, B in [(3, 2), (1, 5), (0, 2), (2, 0)]:
+        made: list[Halves] = []
+        out = run(T=T, B=B, hosts={"env": lambda made=made: made.append(Halves()) or made[-1]})
+        expected = (np.arange(B) + 1) * 0.5 ** np.arange(T)[:, None]
+        same(out["obs"], np.repeat(expected[..., None], 2, -1), "obs")
+        same(out["count"], np.arange(T * B).reshape(T, B) + 1, "count")
+        one_call = vectorised or target == "cpu"
+        calls = {"reset_all": min(B, 1), "step_all": T * min(B, 1)} if one_call else {"reset": B, "step": T * B}
+        assert made[0].called == [name for name, count in calls.items() for _ in range(count if T else 0)]
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("name", "size", "given"), [("16_two_blocks", 6, "a"), ("41_preconditions", 0, "k")])
 def test_16_41_a_size_that_is_too_small(name: str, size: int, given: str, target: str) -> None:

@@ -101,6 +101,13 @@ loop.program @p dims(t: T) {
 // -----
 
 loop.program @p dims(t: T) {
+  // expected-error@+1 {{a call is over the points of b, which is no dim of the program}}
+  loop.host @env::@step vectorized @step_all along (b) over (b: 0 to T)
+}
+
+// -----
+
+loop.program @p dims(t: T) {
   // expected-error@+1 {{dim 't' lies inside of 2 axes, the row has 1}}
   %x = loop.alloc : !loop.buffer<(t: full inside 2) 4xf32>
 }

@@ -66,6 +66,7 @@ loop.program @rnn dims(i: I, t: T) where T >= 1 {
 // CHECK-NEXT:    %done = loop.alloc : !loop.buffer<(t: full) i1>
 // CHECK-NEXT:    loop.for t = 0 to T step 2 until %done[t] {
 // CHECK-NEXT:      loop.host @env::@step at (t = t) ins(%action) outs(%done[t])
+// CHECK-NEXT:      loop.host @env::@score vectorized @scores along (t) over (t: 0 to t + 1) ins(%k[0:t + 1])
 // CHECK-NEXT:      loop.host @env::@close
 // CHECK-NEXT:      loop.kernel ins(%a = %k[max(0, t - 63):t + 1]) outs(%s : tensor<?xf32, #sdg.size<min(t + 1, 64)>>, %all[t]) {
 // CHECK:             loop.yield %0, %1 : tensor<?xf32, #sdg.size<min(t + 1, 64)>>, tensor<?xf32, #sdg.size<t + 1>>
@@ -85,6 +86,7 @@ loop.program @window dims(t: T) {
   %done = loop.alloc : !loop.buffer<(t: full) i1>
   loop.for t = 0 to T step 2 until %done[t] {
     loop.host @env::@step at (t = t) ins(%action) outs(%done[t])
+    loop.host @env::@score vectorized @scores along (t) over (t: 0 to t + 1) ins(%k[0:t + 1])
     loop.host @env::@close
     loop.kernel ins(%a = %k[max(0, t - 63):t + 1]) outs(%s : tensor<?xf32, #sdg.size<min(t + 1, 64)>>, %all[t]) {
       %0 = sdg.constant 0.0 : tensor<?xf32, #sdg.size<min(t + 1, 64)>>

@@ -378,3 +378,66 @@ sdg.program @below_zero_at_few dims(t: T) {
   %s = sdg.sum %y axes [0] : (tensor<?xf32, #sdg.size<T - 3>>) -> tensor<f32>
   sdg.output "s" %s : tensor<f32>
 }
+
+// -----
+
+sdg.program @vectorised_along_what_is_no_dim dims(t: T) {
+  %env = sdg.host_state @env : !sdg.token
+  %x = sdg.input "x" in (t) : tensor<f32>
+  %e = sdg.merge {t = 0 : %env, t > 0 : %n[t - 1]} in (t) : (!sdg.token, !sdg.token) -> !sdg.token
+  // expected-error@+1 {{@all vectorises along (b), expected dims of the program, (t), each once, in order}}
+  %n = sdg.host @env::@step(%x[t]) after %e[t] vectorized @all along (b) in (t) : (tensor<f32>, !sdg.token) -> (!sdg.token)
+}
+
+// -----
+
+sdg.program @over_points_that_it_varies_over dims(t: T) where T >= 1 {
+  %env = sdg.host_state @env : !sdg.token
+  %x = sdg.input "x" in (t) : tensor<f32>
+  %e = sdg.merge {t = 0 : %env, t > 0 : %n[t - 1]} in (t) : (!sdg.token, !sdg.token) -> !sdg.token
+  // expected-error@+1 {{the call varies over t, and is over its points too}}
+  %n = sdg.host @env::@step(%x[0:T]) after %e[t] vectorized @all along (t) over (t) in (t) : (tensor<f32>, !sdg.token) -> (!sdg.token)
+}
+
+// -----
+
+sdg.program @a_row_of_another_length dims(b: B) where B >= 1 {
+  %env = sdg.host_state @env : !sdg.token
+  %x = sdg.input "x" in (b) : tensor<f32>
+  // expected-error@+1 {{argument #0 of a call over the points of b, axis 0: extents B and max(0, B - 1) differ, at B = 1}}
+  %y, %n = sdg.host @env::@step(%x[1:B]) after %env vectorized @all along (b) over (b) : (tensor<f32>, !sdg.token) -> (tensor<?xf32, #sdg.size<B>>, !sdg.token)
+}
+
+// -----
+
+sdg.program @one_result_for_all_points dims(b: B) where B >= 1 {
+  %env = sdg.host_state @env : !sdg.token
+  %x = sdg.input "x" in (b) : tensor<f32>
+  // expected-error@+1 {{result #0 of a call over the points of b: shapes (B,) and () differ in rank}}
+  %y, %n = sdg.host @env::@step(%x[0:B]) after %env vectorized @all along (b) over (b) : (tensor<f32>, !sdg.token) -> (tensor<f32>, !sdg.token)
+}
+
+// -----
+
+sdg.program @no_point dims(b: B) {
+  %env = sdg.host_state @env : !sdg.token
+  %x = sdg.input "x" in (b) : tensor<f32>
+  // expected-error@+1 {{a call over the points of b, of which there may be none, which needs B >= 1: it fails at B = 0}}
+  %n = sdg.host @env::@step(%x[0:B]) after %env vectorized @all along (b) over (b) : (tensor<f32>, !sdg.token) -> (!sdg.token)
+}
+
+// -----
+
+sdg.program @nothing_to_count dims(b: B) {
+  %env = sdg.host_state @env : !sdg.token
+  %e = sdg.merge {b = 0 : %env, b > 0 : %n[b - 1]} in (b) : (!sdg.token, !sdg.token) -> !sdg.token
+  // expected-error@+1 {{@all is given no argument, whose leading axes would say of how many points}}
+  %n = sdg.host @env::@step() after %e[b] vectorized @all along (b) in (b) : (!sdg.token) -> (!sdg.token)
+}
+
+// -----
+
+// expected-error@+1 {{outermost names b, the program declares t}}
+sdg.program @outermost dims(t: T) attributes {outermost = ["b"]} {
+  %x = sdg.parameter "x" : tensor<f32>
+}

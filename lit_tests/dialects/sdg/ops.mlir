@@ -219,3 +219,17 @@ sdg.program @requests dims(t: T) {
 // CHECK:         sdg.swap %y ahead 4 : tensor<4xf32>
 // CHECK-NEXT:    sdg.dealloc %y : tensor<4xf32>
 // CHECK-NEXT:    sdg.output "w" donates %w : tensor<4xf32>
+
+// -----
+
+sdg.program @calls dims(t: T, b: B) where B >= 1 {
+  %x = sdg.input "x" in (t, b) : tensor<f32>
+  %env = sdg.host_state @env : !sdg.token
+  %e = sdg.merge {t = 0 : %env, t > 0 : %n[t - 1]} in (t) : (!sdg.token, !sdg.token) -> !sdg.token
+  %y, %m = sdg.host @env::@step(%x[t, 0:B]) after %e[t] gradient @back vectorized @step_all along (t, b) over (b) in (t) : (tensor<f32>, !sdg.token) -> (tensor<?xf32, #sdg.size<B>>, !sdg.token)
+  %n = sdg.host @env::@show(%x[t, 0]) after %m[t] vectorized @show_all along (t) in (t) : (tensor<f32>, !sdg.token) -> !sdg.token
+}
+
+// CHECK-LABEL: sdg.program @calls
+// CHECK:         %y, %m = sdg.host @env::@step(%x[t, 0:B]) after %e[t] gradient @back vectorized @step_all along (t, b) over (b) in (t) :
+// CHECK-NEXT:    %n = sdg.host @env::@show(%x[t, 0]) after %m[t] vectorized @show_all along (t) in (t) :

@@ -16,6 +16,7 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
     lazy_traits_def,
+    opt_prop_def,
     prop_def,
     region_def,
     traits_def,
@@ -29,7 +30,8 @@ from xdsl.utils.exceptions import VerifyException
 from tempo_ir.dialects.loop.attributes import BufferType, PointAttr
 from tempo_ir.dialects.loop.fold import FoldOp
 from tempo_ir.dialects.loop.structure import LoopOperation, parse_access, parse_buffer, print_access
-from tempo_ir.dialects.sdg.attributes import IndexAttr
+from tempo_ir.dialects.sdg.attributes import IndexAttr, Vectorized, VectorizedAttr, parse_vectorized
+from tempo_ir.dialects.sdg.base import space_of
 from tempo_ir.dialects.types import Tensor, as_tensor, shape_of
 from tempo_ir.index.expr import Expr, Index, Slice, free_symbols, index_text
 from tempo_ir.index.parser import parse_expr
@@ -319,12 +321,15 @@ class HostOp(AccessOperation):
     """
     A call of a method of a host object: `loop.host @env::@step at (t = t) ins(%action[t]) outs(%after[t], %reward[t])`.
 
-    Calls on one object run in program order. The method is given the rows read, and what it returns is written.
+    Calls on one object run in program order. The method is given the rows read, and what it returns is written. With
+    `vectorized @step_all along (b) over (b)`, written behind the point, one call of that method makes those at all
+    points of b, of which there is at least one.
     """
 
     name = "loop.host"
 
     method = prop_def(SymbolRefAttr)
+    vectorized_attr = opt_prop_def(VectorizedAttr, prop_name="vectorized")
 
     def __init__(
         self,
@@ -332,16 +337,50 @@ class HostOp(AccessOperation):
         reads: Sequence[BufferAccess],
         writes: Sequence[BufferAccess],
         point: Sequence[tuple[str, Expr]] = (),
+        vectorized: Vectorized | None = None,
     ):
+        properties: dict[str, Attribute] = {"method": method}
+        if vectorized is not None:
+            properties["vectorized"] = VectorizedAttr(vectorized)
         super().__init__(
             operands=[[access.buffer for access in reads], [access.buffer for access in writes]],
+<<<<<<< HEAD
             properties={"method": method, **access_properties(reads, writes, point)},
+=======
+            properties={**properties, **access_properties(reads, writes, PointAttr(tuple(point)))},
+>>>>>>> main
         )
+
+    @property
+    def vectorized(self) -> Vectorized | None:
+        """The vectorised form of the method, if there is one."""
+        return None if self.vectorized_attr is None else self.vectorized_attr.data
+
+    @property
+    def callee(self) -> tuple[str, str]:
+        """The object, and the method that is called: the vectorised form where the call is over points of a dim."""
+        form, method = self.vectorized, self.method.nested_references.data[0].data
+        called = form.method if form is not None and form.over.dims else method
+        return self.method.root_reference.data, called
+
+    @property
+    def over(self) -> tuple[tuple[str, Slice], ...]:
+        """The points that one call makes, a range of each of these dims; none for a call of the method itself."""
+        form, space = self.vectorized, space_of(self)
+        return () if form is None or space is None else form.points(space)
+
+    def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
+        yield from super().symbol_uses()
+        if (form := self.vectorized) is not None:
+            yield "the points of a call", form.symbols()
 
     def verify_(self) -> None:
         super().verify_()
         if len(self.method.nested_references) != 1:
             raise VerifyException(f"{self.method} is not of the form @object::@method")
+        form, space = self.vectorized, space_of(self)
+        if form is not None and space is not None and (unknown := set(form.over.dims) - set(space.names)):
+            raise VerifyException(f"a call is over the points of {min(unknown)}, which is no dim of the program")
 
     @classmethod
     def parse(cls, parser: Parser) -> HostOp:
@@ -349,12 +388,15 @@ class HostOp(AccessOperation):
         if not isinstance(method, SymbolRefAttr):
             parser.raise_error("method expected, as in @object::@method")
         point = _parse_point(parser)
-        return cls(method, _parse_list(parser, "ins"), _parse_list(parser, "outs"), point.data)
+        form = parse_vectorized(parser) if parser.parse_optional_keyword("vectorized") else None
+        return cls(method, _parse_list(parser, "ins"), _parse_list(parser, "outs"), point.data, form)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_attribute(self.method)
         _print_point(printer, self.point_attr)
+        if (form := self.vectorized) is not None:
+            printer.print_string(f" vectorized {form}")
         _print_list(printer, "ins", self.reads)
         _print_list(printer, "outs", self.writes)
 

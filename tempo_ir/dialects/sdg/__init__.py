@@ -24,6 +24,8 @@ from tempo_ir.dialects.sdg.attributes import (
     SizeAttr,
     SpaceAttr,
     TokenType,
+    Vectorized,
+    VectorizedAttr,
 )
 from tempo_ir.dialects.sdg.base import (
     NO_DIMS,
@@ -208,7 +210,18 @@ Sdg = Dialect(
         ArgsortOp,
         ReverseOp,
     ],
-    [CondAttr, DomainAttr, EntryAttr, IndexAttr, NumberAttr, PreconditionAttr, SizeAttr, SpaceAttr, TokenType],
+    [
+        CondAttr,
+        DomainAttr,
+        EntryAttr,
+        IndexAttr,
+        NumberAttr,
+        PreconditionAttr,
+        SizeAttr,
+        SpaceAttr,
+        TokenType,
+        VectorizedAttr,
+    ],
 )
 
 __all__ = [
@@ -319,6 +332,8 @@ __all__ = [
     "TransposeOp",
     "UnaryOp",
     "UntilOp",
+    "Vectorized",
+    "VectorizedAttr",
     "XorOp",
     "as_access",
     "domain_of",

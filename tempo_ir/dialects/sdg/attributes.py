@@ -7,6 +7,8 @@ Each wraps one value of `tempo_ir.index`; equality is structural. `SizeAttr`, wh
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from xdsl.dialects.builtin import StringAttr
@@ -18,8 +20,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.types import SizeAttr, dtype_name, integer_range, is_bool, is_integer
 from tempo_ir.index.domain import Domain, Space, parse_domain, parse_space
-from tempo_ir.index.expr import Cond, Entry, Index, index_text
-from tempo_ir.index.parser import parse_cond, parse_entry, parse_index
+from tempo_ir.index.expr import Cond, Const, Entry, Expr, Index, Slice, free_symbols, index_text, substitute
+from tempo_ir.index.parser import parse_cond, parse_entry, parse_index, parse_list, parse_name
 
 __all__ = [
     "CondAttr",
@@ -32,6 +34,8 @@ __all__ = [
     "SizeAttr",
     "SpaceAttr",
     "TokenType",
+    "Vectorized",
+    "VectorizedAttr",
 ]
 
 
@@ -179,6 +183,70 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
     """`!sdg.token`: the state of a host object; a call consumes one and makes the next."""
 
     name = "sdg.token"
+
+
+NO_POINTS = Domain()
+
+
+@dataclass(frozen=True, slots=True)
+class Vectorized:
+    """The method that makes the calls of a host op at many points at once: `@step_all along (t, b) over (b)`.
+
+    `along` are the dims whose points it takes, `over` those whose points one call makes by now, each a leading axis of
+    every argument and result, in the order of `over`, which is that of the dims of the program.
+    """
+
+    method: str
+    along: tuple[str, ...]
+    over: Domain = NO_POINTS
+
+    def points(self, space: Space) -> tuple[tuple[str, Slice], ...]:
+        """The points of one call, a range of each dim of `over`."""
+        return tuple((dim, Slice(self.over.lower(dim, space), self.over.upper(dim, space))) for dim in self.over.dims)
+
+    def extents(self, space: Space) -> tuple[int | Expr, ...]:
+        """The leading axes: how many points there are of each dim of `over`."""
+        counts = (points.extent for _, points in self.points(space))
+        return tuple(count.value if isinstance(count, Const) else count for count in counts)
+
+    def symbols(self) -> frozenset[str]:
+        """The dims and bounds that the ranges of `over` mention."""
+        return frozenset[str]().union(*(free_symbols(part) for _, *parts in self.over.ranges for part in parts))
+
+    def at(self, bindings: Mapping[str, Expr]) -> Vectorized:
+        """The same with dims and bounds replaced in the ranges of `over`."""
+        ranges = ((dim, substitute(first, bindings), substitute(end, bindings)) for dim, first, end in self.over.ranges)
+        return replace(self, over=Domain(self.over.dims, tuple(ranges), self.over.where))
+
+    def __str__(self) -> str:
+        text = f"@{self.method} along ({', '.join(self.along)})"
+        return text if self.over == NO_POINTS else f"{text} over {self.over}"
+
+
+def parse_vectorized(parser: AttrParser) -> Vectorized:
+    """`@step_all along (t, b) over (b)`."""
+    method = parser.parse_symbol_name().data
+    parser.parse_keyword("along")
+    parser.parse_punctuation("(")
+    along = tuple(parse_list(parser, ")", parse_name))
+    given = parser.parse_optional_keyword("over")
+    return Vectorized(method, along, parse_domain(parser) if given else NO_POINTS)
+
+
+@irdl_attr_definition
+class VectorizedAttr(Data[Vectorized]):
+    """`#sdg.vectorized<@step_all along (t, b) over (b)>`: the vectorised form of a host call."""
+
+    name = "sdg.vectorized"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Vectorized:
+        with parser.in_angle_brackets():
+            return parse_vectorized(parser)
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(str(self.data))
 
 
 class RandomKind(StrEnum):

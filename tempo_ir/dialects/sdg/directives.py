@@ -29,7 +29,9 @@ from tempo_ir.dialects.sdg.attributes import (
     IndexAttr,
     NumberAttr,
     SpaceAttr,
+    VectorizedAttr,
     parse_number,
+    parse_vectorized,
 )
 from tempo_ir.index.domain import Domain, Space, parse_domain, parse_space
 from tempo_ir.index.expr import Entry, Index, Slice, index_text
@@ -228,6 +230,22 @@ class AtPoint(CustomDirective):
 
 
 @irdl_custom_directive
+class VectorizedBy(CustomDirective):
+    """`vectorized @step_all along (t, b) over (b)`: the vectorised form of a host call; nothing where there is none."""
+
+    form: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        if parser.parse_optional_keyword("vectorized"):
+            self.form.set(state, VectorizedAttr(parse_vectorized(parser)))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        if isinstance(form := self.form.get(op), VectorizedAttr):
+            state.print_whitespace(printer)
+            printer.print_string(f"vectorized {form.data}")
+
+
+@irdl_custom_directive
 class NumberOf(CustomDirective):
     """A scalar: `0.5`, `3`, `true`, `-inf`."""
 
@@ -265,6 +283,7 @@ DIRECTIVES: tuple[type[CustomDirective], ...] = (
     InDomain,
     IndexOf,
     NumberOf,
+    VectorizedBy,
     WordOf,
 )
 """What the assembly formats of the dialect may use as `custom<...>`."""

@@ -40,6 +40,8 @@ from tempo_ir.dialects.sdg.attributes import (
     PreconditionAttr,
     SpaceAttr,
     TokenType,
+    Vectorized,
+    VectorizedAttr,
 )
 from tempo_ir.dialects.sdg.base import (
     NO_DIMS,
@@ -50,9 +52,11 @@ from tempo_ir.dialects.sdg.base import (
     as_access,
     check_type,
     domain_of,
+    domain_problem,
     index_attr,
     raise_at,
     scope_problem,
+    space_of,
 )
 from tempo_ir.dialects.sdg.directives import DIRECTIVES
 from tempo_ir.dialects.sdg.inference import Extents, check_element
@@ -64,7 +68,7 @@ from tempo_ir.dialects.types import (
     shape_of,
 )
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import TRUE, Cond, conj, free_symbols, negate
+from tempo_ir.index.expr import TRUE, Cond, compare, conj, free_symbols, negate
 
 
 @irdl_op_definition
@@ -78,6 +82,9 @@ class ProgramOp(IRDLOperation):
       sdg.output "y" %y : tensor<4xf32>
     }
     ```
+
+    `attributes {outermost = ["b"]}` asks for an order in which the loops over b stand round all others, where there is
+    one: a request as those about memory are, which changes no value.
     """
 
     name = "sdg.program"
@@ -85,6 +92,7 @@ class ProgramOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     space_attr = prop_def(SpaceAttr, prop_name="space")
     preconditions = opt_prop_def(ArrayAttr[PreconditionAttr])
+    outermost_attr = opt_prop_def(ArrayAttr[StringAttr], prop_name="outermost")
     body = region_def("single_block")
 
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface())
@@ -106,6 +114,15 @@ class ProgramOp(IRDLOperation):
     def space(self, space: Space) -> None:
         self.space_attr = SpaceAttr(space)
 
+    @property
+    def outermost(self) -> tuple[str, ...]:
+        """The dims whose loops are asked to stand round those over others."""
+        return () if self.outermost_attr is None else tuple(name.data for name in self.outermost_attr.data)
+
+    @outermost.setter
+    def outermost(self, dims: Sequence[str]) -> None:
+        self.outermost_attr = ArrayAttr([StringAttr(dim) for dim in dims]) if dims else None
+
     def emit_error(self, message: str, underlying_error: Exception) -> NoReturn:
         """Raise the error with `op` set to the op it is about."""
         raise_at(self, underlying_error)
@@ -113,6 +130,8 @@ class ProgramOp(IRDLOperation):
     def verify_(self) -> None:
         from tempo_ir.dialects.sdg.verification import verify_program
 
+        if unknown := [dim for dim in self.outermost if dim not in self.space.names]:
+            raise VerifyException(f"outermost names {unknown[0]}, the program declares {', '.join(self.space.names)}")
         verify_program(self)
 
 
@@ -296,19 +315,25 @@ class HostOp(AccessOp):
 
     With `gradient @step_gradient`, written behind the token, sdg-autodiff goes through the call: that method of the
     object gets the arguments and the gradients of the float results, and gives those of the float arguments.
+
+    With `vectorized @step_all along (b)`, written behind that, sdg-vectorize may make an axis of the dim b: one call of
+    that method does what the calls at all points of b do, one by one in order. The points stand there then,
+    `over (b: 0 to 8)`, and are a leading axis of each argument and result. There is at least one: no call without.
     """
 
     name = "sdg.host"
 
     callee = prop_def(SymbolRefAttr)
     gradient_attr = opt_prop_def(FlatSymbolRefAttrConstr, prop_name="gradient")
+    vectorized_attr = opt_prop_def(VectorizedAttr, prop_name="vectorized")
     arguments = var_operand_def(TensorType)
     token = operand_def(TokenType)
     outputs = var_result_def(TensorType)
     next_token = result_def(TokenType)
 
     assembly_format = (
-        "$callee custom<HostAccesses>(operands, $indices) (`gradient` $gradient^)? custom<InDomain>($domain) attr-dict "
+        "$callee custom<HostAccesses>(operands, $indices) (`gradient` $gradient^)? "
+        "custom<VectorizedBy>($vectorized) custom<InDomain>($domain) attr-dict "
         "`:` functional-type(operands, results)"
     )
 
@@ -321,11 +346,14 @@ class HostOp(AccessOp):
         returns: Sequence[Tensor],
         domain: Domain,
         gradient: str | None = None,
+        vectorized: Vectorized | None = None,
         location: LocationAttr | None = None,
     ):
         properties: dict[str, Attribute] = {"callee": SymbolRefAttr(object_name, [method])}
         if gradient is not None:
             properties["gradient"] = SymbolRefAttr(gradient)
+        if vectorized is not None:
+            properties["vectorized"] = VectorizedAttr(vectorized)
         self.setup((*arguments, after), (*returns, TokenType()), domain, properties, location)
 
     @property
@@ -343,14 +371,69 @@ class HostOp(AccessOp):
         """The method that carries gradients back, if there is one."""
         return None if self.gradient_attr is None else self.gradient_attr.root_reference.data
 
+    @property
+    def vectorized(self) -> Vectorized | None:
+        """The vectorised form of the method, if there is one."""
+        return None if self.vectorized_attr is None else self.vectorized_attr.data
+
+    @property
+    def over(self) -> Domain:
+        """The dims whose points one call makes, by the vectorised form; none for a call of the method itself."""
+        return NO_DIMS if (form := self.vectorized) is None else form.over
+
+    def claims(self) -> Sequence[tuple[Cond, str]]:
+        form = self.vectorized
+        if form is None:
+            return ()
+        conds = [(dim, compare(">=", points.stop, points.start + 1)) for dim, points in form.points(self.space)]
+        return [(cond, f"a call over the points of {dim}, of which there may be none") for dim, cond in conds]
+
+    def verify_scope(self, space: Space) -> None:
+        super().verify_scope(space)
+        if (form := self.vectorized) is not None:
+            check_vectorized(form, self.domain, space)
+
+    def inferred_types(self, extents: Extents) -> Sequence[Attribute]:
+        if self.over.dims and (space := space_of(self)) is not None:
+            assert self.vectorized is not None
+            axes = self.vectorized.extents(space)
+            for what, values in (("argument", self.accesses[:-1]), ("result", map(Access, self.outputs))):
+                for number, value in enumerate(values):
+                    shape = shape_of(value.type)
+                    name = f"{what} #{number} of a call over the points of {', '.join(self.over.dims)}"
+                    extents.same_shape(axes, shape[: len(axes)], name)
+        return [result.type for result in self.results]
+
     def verify_(self) -> None:
         if len(self.callee.nested_references.data) != 1:
             raise VerifyException(f"a host call names an object and a method, @object::@method, got {self.callee}")
+        if self.vectorized is not None and not self.arguments:
+            text = f"@{self.vectorized.method} is given no argument, whose leading axes would say of how many points"
+            raise VerifyException(f"{text}: pass the number of the point")
         if self.gradient is not None:
             for what, values in (("argument", self.arguments), ("result", self.outputs)):
                 if not any(is_float(element(value.type)) for value in values):
                     raise VerifyException(f"the call of @{self.method} has no float {what}, so it needs no gradient")
         super().verify_()
+
+
+def check_vectorized(form: Vectorized, domain: Domain, space: Space) -> None:
+    """The dims of a vectorised form are dims of the program, each once, those of one call are among them and ranges
+    beside the domain; raises VerifyException otherwise. It may take dims that the calls do not vary over."""
+    over = form.over.dims
+    if both := [dim for dim in over if dim in domain.dims]:
+        raise VerifyException(f"the call varies over {both[0]}, and is over its points too")
+    if list(form.along) != list(space.order(set(form.along))) or set(over) - set(form.along):
+        named, names = ", ".join(form.along), ", ".join(space.names)
+        raise VerifyException(
+            f"@{form.method} vectorises along ({named}), expected dims of the program, ({names}), each once, in order, "
+            "and those of one call among them"
+        )
+    problem = domain_problem(Domain(over), space)
+    ranges = [part for _, *parts in form.over.ranges for part in parts]
+    problem = problem or next((text for part in ranges if (text := scope_problem(part, domain, space))), None)
+    if problem is not None or form.over.where != TRUE:
+        raise VerifyException(problem or f"a call is over ranges of points, got {form.over}")
 
 
 @irdl_op_definition

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Attribute
 
-from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, TokenType
+from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, TokenType, VectorizedAttr
 from tempo_ir.dialects.sdg.base import SdgOp
 from tempo_ir.dialects.types import SizeAttr, Tensor, as_tensor, shape_of, tensor
 from tempo_ir.index.expr import Expr, Sym, free_symbols, substitute
@@ -44,6 +44,8 @@ def attribute_symbols(attribute: Attribute) -> frozenset[str]:
             return free_symbols(data)
         case SizeAttr(sizes):
             return free_symbols(sizes)
+        case VectorizedAttr(form):
+            return form.symbols()
         case ArrayAttr(items):
             return frozenset[str]().union(*(attribute_symbols(item) for item in items))
         case _:
@@ -59,6 +61,8 @@ def attribute_at(attribute: Attribute, bindings: Mapping[str, Expr]) -> Attribut
             return IndexAttr(substitute(attribute.data, bindings))
         case CondAttr():
             return CondAttr(substitute(attribute.data, bindings))
+        case VectorizedAttr():
+            return VectorizedAttr(attribute.data.at(bindings))
         case _:
             return attribute
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+<<<<<<< HEAD
 from dataclasses import dataclass
 from itertools import combinations, islice, permutations
+=======
+from dataclasses import dataclass, replace
+from itertools import islice, permutations
+>>>>>>> main
 
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.sdg import ProgramOp
@@ -12,7 +17,7 @@ from tempo_ir.lowering.bounds import check_bounds
 from tempo_ir.lowering.instances import instances
 from tempo_ir.lowering.proofs import proving
 from tempo_ir.lowering.schedule.cost import MACHINES, Estimator
-from tempo_ir.lowering.schedule.diagnosis import no_order
+from tempo_ir.lowering.schedule.diagnosis import ScheduleError, no_order
 from tempo_ir.lowering.schedule.distances import Distances
 from tempo_ir.lowering.schedule.emit import loop_program
 from tempo_ir.lowering.schedule.fusion import Choices
@@ -53,7 +58,7 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
     Raises ScheduleError where the program has no order, with the shortest cycle.
     """
     distances = Distances(program.space)
-    statements, order = ordered(Statements.of(program), distances, Choices(apart=options.apart))
+    statements, order = _asked(program, distances, Choices(apart=options.apart))
     order = _best(statements, order, distances, options)
     emitted = loop_program(statements, loop_nest(statements.graph, order))
     if options.check:
@@ -63,6 +68,18 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
             check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory), read)
     carry_requests(program, emitted.memory)
     return emitted.program
+
+
+def _asked(program: ProgramOp, distances: Distances, choices: Choices) -> tuple[Statements, list[Node]]:
+    """The plain order, with the loops outermost that the program asks for, if there is one. Raises ScheduleError."""
+    statements = Statements.of(program)
+    if outermost := program.outermost:
+        others = (dim for dim in program.space.names if dim not in outermost)
+        try:
+            return ordered(statements, distances, replace(choices, dims=(*outermost, *others)))
+        except ScheduleError:
+            statements = Statements.of(program)
+    return ordered(statements, distances, choices)
 
 
 def ordered(statements: Statements, distances: Distances, choices: Choices = PLAIN) -> tuple[Statements, list[Node]]:

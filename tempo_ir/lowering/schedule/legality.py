@@ -258,8 +258,14 @@ class _Checker:
         self._check_writes(found)
         reads = [(read.buffer, read.index) for read in found.instance.reads]
         if isinstance(op, HostOp):
+<<<<<<< HEAD
             called = isinstance(leaf, LoopHostOp) and leaf.method == op.callee
             if not called or reads != [self._row(access, there) for access in op.accesses[:-1]]:
+=======
+            form = None if op.vectorized is None else op.vectorized.at(bindings)
+            called = isinstance(leaf, LoopHostOp) and (leaf.method, leaf.vectorized) == (op.callee, form)
+            if not called or reads != [self._row(access, bindings) for access in op.accesses[:-1]]:
+>>>>>>> main
                 raise IllegalScheduleError(f"{op_text(op)} is called with other arguments", op)
             return
         if not isinstance(op, MergeOp):

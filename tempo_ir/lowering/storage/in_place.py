@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from tempo_ir.dialects.loop import BodyOperation, YieldOp
+from tempo_ir.dialects.loop import BodyOperation, HostOp, YieldOp
 from tempo_ir.dialects.sdg import CastOp, SelectOp, StopGradientOp
 from tempo_ir.dialects.sdg.elementwise import BinaryOp, UnaryOp
 from tempo_ir.dialects.sdg.reduction import ReduceOp
@@ -29,6 +29,8 @@ ELEMENTWISE = (UnaryOp, BinaryOp, CastOp, SelectOp, StopGradientOp)
 def may_be_overwritten(read: Use) -> bool:
     """Whether a row read may lie where the same operation writes another row."""
     op = read.op
+    if isinstance(op, HostOp):
+        return True  # it is given copies
     if not isinstance(op, BodyOperation):
         return False
     argument = op.body.block.args[read.number]

@@ -23,7 +23,7 @@ from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.sdg.locations import host_text, op_text
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import Extent, dtype_name, shape_of
-from tempo_ir.index import Expr, free_symbols
+from tempo_ir.index import Entry, Expr, Slice, free_symbols
 from tempo_ir.index.expr import TRUE
 from tempo_ir.lowering.kernels.draws import SEED, start_of
 from tempo_ir.lowering.kernels.layout import Layout, array_of, most_of
@@ -221,9 +221,15 @@ class _Driver:
     def extent(self, extent: Extent) -> str:
         return extent_text(extent, self.symbols)
 
-    def point(self, point: Iterable[tuple[str, Expr]]) -> str:
-        coordinates = [f'"{name}": {self.integer(value)}' for name, value in point]
+    def point(self, point: Iterable[tuple[str, Entry]]) -> str:
+        coordinates = [f'"{name}": {self.entry(value)}' for name, value in point]
         return f"{{{', '.join(coordinates)}}}"
+
+    def entry(self, entry: Entry) -> str:
+        """A number, or the points of a range."""
+        if isinstance(entry, Slice):
+            return f"range({self.integer(entry.start)}, {self.integer(entry.stop)})"
+        return self.integer(entry)
 
     # -- operations
 
@@ -335,14 +341,14 @@ class _Driver:
 
     def host(self, op: loop.HostOp) -> None:
         """A call of a host object: rows in, rows out."""
-        name, method = op.method.root_reference.data, op.method.nested_references.data[0].data
+        name, method = op.callee
         with self.lines.continued(f"{self.support('call_host')}("):
             self.lines.add(f"{self.hosts[name]},")
             self.lines.add(f'("{name}", "{method}"),')
             self.list([self.rows(access) for access in op.reads])
             self.list([self.rows(access) for access in op.writes])
             self.lines.add(f"{_string(host_text(op))},")
-            self.lines.add(f"{self.point(op.point)},")
+            self.lines.add(f"{self.point((*op.point, *op.over))},")
         self.lines.add(")")
 
     def list(self, items: Sequence[str]) -> None:

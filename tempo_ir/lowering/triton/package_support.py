@@ -13,8 +13,13 @@ class ProgramError(RuntimeError):
     def __init__(self, message, point=None):
         self.message = message
         self.point = dict(point or {})
-        at = ", ".join(f"{name} = {value}" for name, value in self.point.items())
+        at = ", ".join(f"{name} = {coordinate(value)}" for name, value in self.point.items())
         super().__init__(f"{message} at {at}" if at else message)
+
+
+def coordinate(value):
+    """A number; `0 to 8` for the points that one call of a host makes."""
+    return f"{value.start} to {value.stop}" if isinstance(value, range) else value
 
 
 def check(status, messages, point):

@@ -50,9 +50,15 @@ class HostGradient:
     def call(self, cotangents: Sequence[Access]) -> dict[int, Access]:
         """Insert the calls; the gradients of the float arguments by number, at the current point.
 
-        Raises PassFailedException where the calls have no reverse order that isl can say.
+        Raises PassFailedException where the calls have no reverse order that isl can say, or where one call makes those
+        at several points.
         """
         op, domain = self.op, self._box()
+        if op.over.dims:
+            self._refuse(
+                f"one call makes those at all points of {op.over.dims[0]}, of which the method takes one: run "
+                "sdg-autodiff before sdg-vectorize"
+            )
         outer = [dim for dim in domain.dims if dim in self.steps]
         if outer != list(domain.dims[: len(outer)]):
             self._refuse(f"a parameter is trained over {outer[0]}, inside of {domain.dims[0]}")

@@ -141,17 +141,18 @@ class Falling:
 
 
 def row_by_row(ops: Sequence[SdgOp], dim: str, space: Space) -> dict[SdgOp, None]:
-    """What is made, at the points of a dim, for sums over it that run in the loop that makes what they are sums of."""
+    """What is made, at the points of a dim, for sums over it that run in the loop that makes what they are sums of: a
+    recurrence, or where there is none that of the sums themselves."""
     found = [accumulation_of(op) for op in ops if isinstance(op, MergeOp)]
     sums = [each for each in found if each is not None and each.walk.dim == dim]
     sums = [each for each in sums if is_read_last(each.merge, each.step, dim)]
-    loop = looped(ops, dim, space) if sums else {}
-    if not loop:
+    if not sums:
         return {}
     ahead = Lookahead(ops, dim, space)
-    after = reachable(loop, ahead.readers.__getitem__)
-    upwards = [each.merge for each in sums if each.walk.offset < 0 and each.merge in after]
-    rows = [op for op in ahead.within([op for op in upwards if ahead.steps[op] < inf]) if op in after]
+    after = reachable(looped(ops, dim, space), ahead.readers.__getitem__)
+    upwards = [each.merge for each in sums if each.walk.offset < 0 and ahead.steps[each.merge] < inf]
+    rows = [op for op in ahead.within([op for op in upwards if op in after]) if op in after]
+    rows += ahead.within([op for op in upwards if op not in after])
     if downwards := [each.merge for each in sums if each.walk.offset > 0]:
         rows += Falling(ops, ahead).rows(downwards)
     return {op: None for op in rows if dim in op.domain.dims}

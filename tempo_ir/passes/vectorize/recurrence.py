@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from tempo_ir.dialects.sdg import SdgOp
+from tempo_ir.dialects.sdg import HostOp, SdgOp
 from tempo_ir.dialects.sdg.reads import read_domain
 from tempo_ir.graphs import is_cyclic, strongly_connected
 from tempo_ir.index import Compare, Const, Domain, Entry, Expr, Slice, Space, Sym
+from tempo_ir.passes.vectorize.calls import Chain, chains
+
+NO_CHAINS: Mapping[HostOp, Chain] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -48,15 +52,20 @@ def cycles_along(ops: Sequence[SdgOp], dim: str, space: Space) -> Iterator[tuple
 
     A cycle that an outer dim carries (each turn goes to an earlier step of `i`, or each to a later one) is cut there:
     within a step of `i` it is no cycle. A group of which `False` is said reads itself at the current point of `dim`
-    only: it may be vectorised as a whole, or not at all. Ops in no group depend on themselves in no way.
+    only: it may be vectorised as a whole, or not at all. Ops in no group depend on themselves in no way. That a host
+    call waits for that of the point before is no recurrence where one call can make them all.
     """
-    for component, edges in groups_along(ops, dim, space):
+    for component, edges in groups_along(ops, dim, space, chains(ops, dim, space)):
         yield component, any(edge.entry(dim) != Sym(dim) for edge in edges)
 
 
-def groups_along(ops: Sequence[SdgOp], dim: str, space: Space) -> Iterator[tuple[list[SdgOp], list[Edge]]]:
-    """The groups of `cycles_along`, each with the reads among its ops that no other dim carries."""
-    pending = [(list(ops), edges_of(ops))]
+def groups_along(
+    ops: Sequence[SdgOp], dim: str, space: Space, calls: Mapping[HostOp, Chain] = NO_CHAINS
+) -> Iterator[tuple[list[SdgOp], list[Edge]]]:
+    """The groups of `cycles_along`, each with the reads among its ops that no other dim carries; of `calls` none waits
+    for the one before."""
+    waits = {(chain.merge, chain.number) for chain in calls.values()}
+    pending = [(list(ops), [edge for edge in edges_of(ops) if (edge.reader, edge.number) not in waits])]
     while pending:
         members, edges = pending.pop()
         for component in _cycles(members, edges):
