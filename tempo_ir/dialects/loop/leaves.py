@@ -344,11 +344,7 @@ class HostOp(AccessOperation):
             properties["vectorized"] = VectorizedAttr(vectorized)
         super().__init__(
             operands=[[access.buffer for access in reads], [access.buffer for access in writes]],
-<<<<<<< HEAD
-            properties={"method": method, **access_properties(reads, writes, point)},
-=======
-            properties={**properties, **access_properties(reads, writes, PointAttr(tuple(point)))},
->>>>>>> main
+            properties={**properties, **access_properties(reads, writes, point)},
         )
 
     @property

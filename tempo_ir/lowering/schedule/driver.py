@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-<<<<<<< HEAD
-from dataclasses import dataclass
-from itertools import combinations, islice, permutations
-=======
 from dataclasses import dataclass, replace
-from itertools import islice, permutations
->>>>>>> main
+from itertools import combinations, islice, permutations
 
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.sdg import ProgramOp

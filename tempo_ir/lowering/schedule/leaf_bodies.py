@@ -82,20 +82,9 @@ class Place:
         """A tensor type here."""
         return cast("Tensor", type) if self._as_it_was else type_at(type, self.bindings)
 
-<<<<<<< HEAD
     def access(self, buffer: SSAValue, access: Access) -> BufferAccess:
         """The rows of a buffer that a read names here."""
         return BufferAccess(buffer, self.rows(access.index), self.type(access.type))
-=======
-    def _host(self, op: SdgHostOp, point: Sequence[Expr]) -> HostOp:
-        bindings = dict(zip(op.domain.dims, point, strict=True))
-        reads = [_buffer_access(self.buffers, access, bindings) for access in op.accesses[:-1]]
-        form = None if op.vectorized is None else op.vectorized.at(bindings)
-        call = HostOp(op.callee, reads, self._writes(op, bindings, point), _at(op, point), form)
-        call.location = op.location
-        self.origins[call] = op
-        return call
->>>>>>> main
 
     def in_tensor_form(self, op: SdgOp, operands: Sequence[SSAValue]) -> Operation:
         """A copy of an op over no dims that takes its operands whole, with the dims of its domain replaced."""
@@ -207,7 +196,8 @@ class LeafBuilder:
 
     def _host(self, op: SdgHostOp, place: Place) -> HostOp:
         reads = [place.access(self.buffers[access.value], access) for access in op.accesses[:-1]]
-        call = HostOp(op.callee, reads, self._writes(op, place), place.point)
+        form = None if op.vectorized is None else op.vectorized.at(place.bindings)
+        call = HostOp(op.callee, reads, self._writes(op, place), place.point, form)
         call.location = op.location
         self.origins[call] = op
         return call

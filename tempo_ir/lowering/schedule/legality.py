@@ -252,20 +252,17 @@ class _Checker:
             self._check_end(leaf, op)
             return
         assert isinstance(leaf, AccessOperation)
-        there = self.places.setdefault(leaf.point, At(dict(leaf.point)))
+        if leaf.point not in self.places:
+            self.places[leaf.point] = At(dict(leaf.point))
+        there = self.places[leaf.point]
         if tuple(there.bindings) != op.domain.dims:
             raise IllegalScheduleError(f"a leaf of {op_text(op)} does not state its point", op)
         self._check_writes(found)
         reads = [(read.buffer, read.index) for read in found.instance.reads]
         if isinstance(op, HostOp):
-<<<<<<< HEAD
-            called = isinstance(leaf, LoopHostOp) and leaf.method == op.callee
-            if not called or reads != [self._row(access, there) for access in op.accesses[:-1]]:
-=======
-            form = None if op.vectorized is None else op.vectorized.at(bindings)
+            form = None if op.vectorized is None else op.vectorized.at(there.bindings)
             called = isinstance(leaf, LoopHostOp) and (leaf.method, leaf.vectorized) == (op.callee, form)
-            if not called or reads != [self._row(access, bindings) for access in op.accesses[:-1]]:
->>>>>>> main
+            if not called or reads != [self._row(access, there) for access in op.accesses[:-1]]:
                 raise IllegalScheduleError(f"{op_text(op)} is called with other arguments", op)
             return
         if not isinstance(op, MergeOp):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from tempo_ir.dialects.loop import BodyOperation, YieldOp
+from tempo_ir.dialects.loop import BodyOperation, HostOp, YieldOp
 from tempo_ir.dialects.sdg import ReduceOp, SdgOp
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.index.expr import Slice
@@ -25,9 +25,11 @@ REDUCTIONS = frozenset(f"sdg.{name}" for name in "sum prod max min mean".split()
 def reads_in_place(instance: Instance, number: int) -> bool:
     """
     Whether a kernel reads an argument only element by element, for results of its shape; of a window of rows, one
-    element of each row for the element at that place of its one result.
+    element of each row for the element at that place of its one result. A host call is given copies.
     """
     op = instance.op
+    if isinstance(op, HostOp):
+        return True
     if not isinstance(op, BodyOperation):
         return False
     depth = sum(isinstance(entry, Slice) for entry in instance.reads[number].index)
