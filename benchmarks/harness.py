@@ -321,6 +321,7 @@ def machine() -> dict[str, Any]:
         "processor": processor_name(),
         "cores": os.cpu_count(),
         "threads": int(os.environ.get("TEMPO_NUM_THREADS", "1")),
+        "load": os.getloadavg()[0],
         "python": platform.python_version(),
         "versions": {name: installed(name) for name in PACKAGES},
     }

@@ -23,6 +23,9 @@ on this machine can be faster than: bytes that must be read over the bandwidth t
 operations over the rate of the fastest matrix product at hand, both measured in the same run.
 """
 
+BUSY = 1.5
+"""The load by thread of a benchmark from which on others had the machine too."""
+
 
 def write_page(directory: Path, page: Path, names: Sequence[str]) -> None:
     """Write the page from `directory`/NAME.json; a benchmark without one is left out."""
@@ -52,10 +55,12 @@ def section(name: str, report: Mapping[str, Any]) -> Iterator[str]:
     if report["rows"]:
         yield from rows(report)
     for sheet in report["sheets"]:
-        yield f"{sheet['title'].capitalize()}:\n"
+        yield f"{sheet['title'][:1].upper()}{sheet['title'][1:]}:\n"
         lines = [[line, *(format_number(number) for number in numbers)] for line, numbers in sheet["lines"]]
         yield table(sheet["headings"], lines)
     yield from (f"{note}\n" for note in report["notes"])
+    if (load := report["machine"]["load"]) > BUSY * report["machine"]["threads"]:
+        yield f"The machine had other work (a load of {load:.0f}): of the times only `of cpu` says much.\n"
 
 
 def rows(report: Mapping[str, Any]) -> Iterator[str]:

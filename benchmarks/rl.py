@@ -29,6 +29,8 @@ from benchmarks.rl_torch import Outside, TorchAgent, TorchCartPoles
 from tempo_ir.reference import philox
 
 STEPS = 128
+ITERATIONS = 256
+"""Iterations of a call, over the number of environments: what a call costs is shared by them."""
 ALGORITHMS = (
     Settings("ppo", 64),
     Settings("ppo", 64, epochs=4, minibatch=STEPS * 16),
@@ -70,24 +72,28 @@ def compiled(report: Report, settings: Settings, rounds: int) -> None:
     executable = tp.compile(settings.program())
     seconds = time.perf_counter() - start
     state = executable.init(seed=0)
-    executable(I=1, T=STEPS, state=state)  # so that its peak is known
+    count = max(1, ITERATIONS // settings.envs)
+    executable(I=count, T=STEPS, state=state)  # so that its peak is known
     agent = JaxAgent(settings, STEPS, state)
-    jitted, jax_seconds, scratch = jax_compiled(agent.jit(1), agent.carry)
+    jitted, jax_seconds, scratch = jax_compiled(agent.jit(count), agent.carry)
 
     def fused() -> float:
         agent.carry, ends = jitted(agent.carry)
         return finish(jax.block_until_ready(ends))
 
+    def ours() -> Any:
+        return executable(I=count, T=STEPS, state=state)
+
     eager, poles = TorchAgent(settings, STEPS, state), TorchCartPoles(settings.envs)
     systems = [
-        System("tempo_ir", lambda: finish(executable(I=1, T=STEPS, state=state)), seconds, executable.stats.peak_bytes),
+        System("tempo_ir", lambda: finish(ours()), seconds, executable.stats.peak_bytes),
         System("jax", fused, jax_seconds, scratch),
-        System("torch", lambda: finish(eager.iterate(poles)), 0.0),
+        System("torch", lambda: finish([eager.iterate(poles) for _ in range(count)]), 0.0),
     ]
     if settings.algorithm == "ppo" and find_spec("stable_baselines3") is not None:
-        systems.append(System("stable-baselines3", baselines(settings), 0.0))
+        systems.append(System("stable-baselines3", baselines(settings, count), 0.0))
     case = case_of(settings, "compiled")
-    compare(report, "rl", case, systems, 1, rounds, bound_of(0.0, operations(settings)))
+    compare(report, "rl", case, systems, count, rounds, bound_of(0.0, operations(settings)))
 
 
 def operations(settings: Settings) -> float:
@@ -99,8 +105,8 @@ def operations(settings: Settings) -> float:
     return settings.envs * STEPS * (policy + critic + settings.epochs * 3 * (policy + critic))
 
 
-def baselines(settings: Settings) -> Callable[[], float]:
-    """An iteration of stable-baselines3's PPO at the same sizes."""
+def baselines(settings: Settings, count: int) -> Callable[[], float]:
+    """Iterations of stable-baselines3's PPO at the same sizes."""
     from stable_baselines3 import PPO
     from stable_baselines3.common.env_util import make_vec_env
 
@@ -111,7 +117,7 @@ def baselines(settings: Settings) -> Callable[[], float]:
         learning_rate=settings.lr, normalize_advantage=False, policy_kwargs={"net_arch": [settings.hidden] * 2},
         device="cpu",
     )  # fmt: skip
-    return lambda: finish(model.learn(total_timesteps=STEPS * settings.envs))
+    return lambda: finish(model.learn(total_timesteps=count * STEPS * settings.envs))
 
 
 def outside(report: Report, envs: tuple[int, ...], rounds: int) -> None:
@@ -140,14 +146,19 @@ def gymnasium(report: Report, settings: Settings, case: dict[str, Any], rounds: 
     start = time.perf_counter()
     executable = tp.compile(settings.program(environments))
     seconds = time.perf_counter() - start
-    state = executable.init(seed=0)
+    state, count = executable.init(seed=0), max(1, ITERATIONS // settings.envs)
     static, eager = JaxOutside(settings, STEPS, state), TorchAgent(settings, STEPS, state)
+
+    def eagerly(poles: Outside) -> None:
+        for _ in range(count):
+            eager.iterate(poles)
+
     work: Mapping[str, Callable[[], Any]] = {
-        "tempo_ir": lambda: executable(I=1, T=STEPS, state=state),
-        "jax": lambda: static.iterate(environments()),
-        "torch": lambda: eager.iterate(Outside(environments())),
+        "tempo_ir": lambda: executable(I=count, T=STEPS, state=state),
+        "jax": lambda: static.iterate(environments(), count),
+        "torch": lambda: eagerly(Outside(environments())),
     }
-    shares: dict[str, list[float]] = {name: [] for name in work}
+    shares: dict[str, list[float]] = {name: [] for name in ("tempo_ir", "jax", "torch")}
 
     def timed(name: str) -> Callable[[], float]:
         def once() -> float:
@@ -164,7 +175,7 @@ def gymnasium(report: Report, settings: Settings, case: dict[str, Any], rounds: 
     compiles = {"tempo_ir": seconds, "jax": time.perf_counter() - start, "torch": 0.0}
     peaks = {"tempo_ir": executable.stats.peak_bytes}
     systems = [System(name, timed(name), compiles[name], peaks.get(name)) for name in work]
-    compare(report, "rl", case, systems, 1, rounds)
+    compare(report, "rl", case, systems, count, rounds)
     return [statistics.median(found[-rounds:]) for found in shares.values()]
 
 

@@ -194,21 +194,21 @@ class JaxOutside:
         action = jax.random.categorical(draw, logits)
         return action, jnp.take_along_axis(jax.nn.log_softmax(logits), action[:, None], -1)[:, 0], key
 
-    def iterate(self, environments: Any) -> None:
-        """One iteration: reset, act and learn, as one call of the program does."""
+    def iterate(self, environments: Any, count: int) -> None:
+        """Reset, then act and learn so many times."""
         obs, begins = environments.reset(), np.zeros(self.agent.envs, bool)
-        rows: list[dict[str, Any]] = []
-        for _ in range(self.agent.steps):
-            action, logp, self.key = self.choose(self.learner[0]["policy"], obs, self.key)
-            after, reward, terminated, truncated = environments.step(np.asarray(action))
-            ended = terminated | truncated
-            rows.append(
-                {"obs": obs, "action": action, "logp": logp, "reward": reward.astype(np.float32), "ended": ended,
-                 "counts": 1.0 - begins}
-            )  # fmt: skip
-            obs, begins = after, ended
-        record = {name: np.stack([np.asarray(row[name]) for row in rows]) for name in rows[0]}
-        record["counts"] = record["counts"].astype(np.float32)
-        key, self.key = jax.random.split(self.key)
-        self.learner = self.learn(self.learner, record, obs, self.agent.orders(key, jnp.zeros((), jnp.int32)))
+        for _ in range(count):
+            rows: list[dict[str, Any]] = []
+            for _ in range(self.agent.steps):
+                action, logp, self.key = self.choose(self.learner[0]["policy"], obs, self.key)
+                after, reward, terminated, truncated = environments.step(np.asarray(action))
+                ended = terminated | truncated
+                rows.append(
+                    {"obs": obs, "action": action, "logp": logp, "reward": reward.astype(np.float32), "ended": ended,
+                     "counts": (~begins).astype(np.float32)}
+                )  # fmt: skip
+                obs, begins = after, ended
+            record = {name: np.stack([np.asarray(row[name]) for row in rows]) for name in rows[0]}
+            key, self.key = jax.random.split(self.key)
+            self.learner = self.learn(self.learner, record, obs, self.agent.orders(key, jnp.zeros((), jnp.int32)))
         jax.block_until_ready(self.learner)

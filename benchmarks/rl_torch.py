@@ -19,6 +19,7 @@ class TorchCartPoles:
     def __init__(self, envs: int, draws: Mapping[str, Any] | None = None):
         self.draws, self.age = draws, torch.zeros(envs, dtype=torch.int64)
         self.state = self.uniform(envs) if draws is None else torch.from_numpy(draws["first"])
+        self.begins = torch.zeros(envs, dtype=torch.bool)  # no step is spent on that
 
     def uniform(self, envs: int) -> torch.Tensor:
         return torch.rand(envs, 4) * 0.1 - 0.05
@@ -43,13 +44,15 @@ class TorchCartPoles:
 
 
 class Outside:
-    """gymnasium's environments behind the same two methods."""
+    """gymnasium's environments behind the same two methods; `begins`: where the next step only begins an episode."""
 
     def __init__(self, environments: Any):
         self.environments = environments
+        self.obs = torch.from_numpy(environments.reset().copy())
+        self.begins = torch.zeros(len(self.obs), dtype=torch.bool)
 
     def reset(self) -> torch.Tensor:
-        return torch.from_numpy(self.environments.reset().copy())
+        return self.obs
 
     def step(self, action: torch.Tensor, point: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         after, reward, terminated, truncated = self.environments.step(action.numpy())
@@ -88,7 +91,6 @@ class TorchAgent:
         """One iteration; how many episodes ended in it."""
         s, obs = self.settings, environments.reset()
         rows: list[tuple[torch.Tensor, ...]] = []
-        begins = torch.zeros(s.envs, dtype=torch.bool)
         with torch.no_grad():
             for t in range(self.steps):
                 logits = self.policy(obs)
@@ -98,10 +100,10 @@ class TorchAgent:
                 else:
                     action = (logits + torch.from_numpy(self.draws["noise"][self.iteration, t])).argmax(-1)
                 logp = every.gather(-1, action[:, None])[:, 0]
+                counts = 1.0 - environments.begins.float()
                 after, reward, ended = environments.step(action, (self.iteration, t))
-                counts = torch.ones(s.envs) if isinstance(environments, TorchCartPoles) else 1.0 - begins.float()
                 rows.append((obs, action, logp, reward, ended, counts))
-                obs, begins = after, ended
+                obs = after
             names = ("obs", "action", "logp", "reward", "ended", "counts")
             record: dict[str, torch.Tensor] = dict(
                 zip(names, (torch.stack(column) for column in zip(*rows, strict=True)), strict=True)

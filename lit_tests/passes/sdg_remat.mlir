@@ -22,7 +22,7 @@ sdg.program @through_time dims(t: T) {
   sdg.output "gw" %gw : tensor<8x8xf32>
 }
 
-// CHECK-LABEL: sdg.program @through_time dims(t: T, b: (T + 3) floordiv 4, j: 4)
+// CHECK-LABEL: sdg.program @through_time dims(t: T, b: (T + 3) floordiv 4, j: 4) attributes {blocks = {t = #sdg.index<[4 * b + j]>}}
 // CHECK:         %s = sdg.merge {4 * b + j = 0 : %zero, 4 * b + j > 0 and j >= 1 : %h[b, j - 1], 4 * b + j > 0 : %h_kept[b - 1]} in (b, j: 0 to min(T - 4 * b, 4))
 // CHECK-NEXT:    %s_again = sdg.merge {4 * b + j = 0 : %zero, 4 * b + j > 0 and j >= 1 : %h_again[b, j - 1], 4 * b + j > 0 : %h_kept[b - 1]} in (b, j: 0 to min(T - 4 * b, 4))
 // CHECK:         %a_again = sdg.add %p_again[b, j], %x[4 * b + j] in (b, j: 0 to min(T - 4 * b, 4))

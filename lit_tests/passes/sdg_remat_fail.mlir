@@ -11,7 +11,7 @@
 // FITS: remark: not computed anew along t: all rows are 3200 bytes, within the budget [sdg-remat]
 // FITS: dims(t: T) {
 // SMALL: remark: over the budget along t: blocks of 10 steps keep 640 bytes [sdg-remat]
-// SMALL: dims(t: T, b: (T + 9) floordiv 10, j: 10) {
+// SMALL: dims(t: T, b: (T + 9) floordiv 10, j: 10) attributes {blocks = {t = #sdg.index<[10 * b + j]>}} {
 // NAME: has no dim `u`
 
 sdg.program @forward dims(t: T) {

@@ -131,7 +131,7 @@ def total(value: Expr | int, space: Space, domain: Domain) -> sympy.Expr:
     """The sum of an expression over the points of a domain, a formula of the bounds with cases where it needs them.
 
     Raises:
-        isl.Inexact: the domain or a case of the expression has strides, or multiples of a dim as its limits.
+        isl.Inexact: the domain or a case of the expression has strides, or a limit that rounds what varies.
         isl.NotAffine: the expression multiplies or divides dims.
     """
     points = isl.domain_set(space, domain)
@@ -203,7 +203,8 @@ def _sum(points: isl.Set, dims: Sequence[str], summand: sympy.Expr, space: Space
 
 
 def _limits(points: isl.Set, dim: str) -> tuple[list[Expr], list[Expr]]:
-    """The least and greatest values of the innermost dim: every lower and upper limit, over the other symbols."""
+    """The least and greatest values of the innermost dim: every lower and upper limit, over the other symbols; of
+    `8 * b <= T - 9` that is `(T - 9) floordiv 8`."""
     lowers: dict[Expr, None] = {}
     uppers: dict[Expr, None] = {}
     (basic,) = points.compute_divs().get_basic_sets()
@@ -212,12 +213,13 @@ def _limits(points: isl.Set, dim: str) -> tuple[list[Expr], list[Expr]]:
         polynomial = terms(value)
         rest = from_terms({monomial: k for monomial, k in polynomial.items() if monomial != (Sym(dim),)})
         coefficient = polynomial.get((Sym(dim),), 0)
-        if dim in free_symbols(rest) or abs(coefficient) > 1:
-            raise isl.Inexact(f"no closed form: the limits of `{dim}` in {points} have strides or multiples of it")
-        if coefficient > 0 or (coefficient and constraint.is_equality()):
-            lowers[rest * -coefficient] = None
-        if coefficient < 0 or (coefficient and constraint.is_equality()):
-            uppers[rest * -coefficient] = None
+        if dim in free_symbols(rest):
+            raise isl.Inexact(f"no closed form: `{dim}` in {points} has strides")
+        for factor, left in ((coefficient, rest), (-coefficient, rest * -1)):
+            if factor > 0 and (factor == coefficient or constraint.is_equality()):
+                lowers[-(left // factor)] = None
+            if factor < 0 and (factor == coefficient or constraint.is_equality()):
+                uppers[left // -factor] = None
     return list(lowers), list(uppers)
 
 

@@ -506,8 +506,9 @@ def ceiling(value: Expr, space: Space, domain: Domain) -> Expr:
     fitting = [each for each in _combinations(values) if _compares(each, greatest, greatest.domain(), "le_set")]
     alone = [each for each in values if _compares(each, greatest, greatest.domain(), "le_set")]
     fitting += [minimum(*alone)] if alone else []
-    large = dict.fromkeys(space.params, LARGE_BOUND)
-    return min((*fitting, maximum(*values)), key=lambda each: evaluate(each, large))
+    candidates = (*fitting, maximum(*values))
+    large = dict.fromkeys({name for each in candidates for name in free_symbols(each)}, LARGE_BOUND)
+    return min(candidates, key=lambda each: evaluate(each, large))
 
 
 def _extreme_value(value: Expr, space: Space, domain: Domain, which: str) -> Expr:

@@ -57,6 +57,19 @@ def collecting() -> Generator[Collector]:
         _current.reset(token)
 
 
+@contextmanager
+def noting() -> Generator[Collector]:
+    """Collect what runs inside, as `collecting` does; whoever listens outside hears of it too."""
+    outside = _current.get()
+    with collecting() as collector:
+        yield collector
+    if outside is not None:
+        outside.remarks += collector.remarks
+        for name, counters in collector.statistics.items():
+            for counter, n in counters.items():
+                _add(outside, name, counter, n)
+
+
 def remark(op: Operation, message: str) -> None:
     """Say what the user may want to know of `op`: a fusion, a donation or a rewrite that did not apply, and why."""
     collector = _current.get()
@@ -67,7 +80,10 @@ def remark(op: Operation, message: str) -> None:
 def count(compiler_pass: ModulePass, name: str, n: int = 1) -> None:
     """Add `n` to the counter `name` of a pass: `count(self, "merged", 3)`."""
     collector = _current.get()
-    if collector is None:
-        return
-    counters = collector.statistics.setdefault(compiler_pass.name, {})
+    if collector is not None:
+        _add(collector, compiler_pass.name, name, n)
+
+
+def _add(collector: Collector, compiler_pass: str, name: str, n: int) -> None:
+    counters = collector.statistics.setdefault(compiler_pass, {})
     counters[name] = counters.get(name, 0) + n

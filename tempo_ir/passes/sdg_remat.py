@@ -82,7 +82,8 @@ class SdgRematPass(ModulePass):
             raise PassFailedException(f"sdg-remat: a block has at least one step, got block={self.block}")
         for program in programs(op):
             for dim in dims_to_try(self.name, program, self.dims):
-                count(self, "recomputed", self.recompute(program, dim))
+                if anew := self.recompute(program, dim):
+                    count(self, "recomputed", anew)
 
     def recompute(self, program: ProgramOp, dim: str) -> int:
         """Compute anew what is worth it along a dim, in place; how many ops are."""
@@ -102,6 +103,8 @@ class SdgRematPass(ModulePass):
             return 0
         if self.budget is not None and plan.least > self.budget:
             remark(program, f"over the budget along {dim}: blocks of {plan.size} steps keep {plan.least} bytes")
+        count(self, f"steps of a block of {dim}", plan.size)
+        count(self, f"bytes kept along {dim} by estimate", plan.least)
         blocks = Blocks.of(program.space, dim, plan.size)
         Rewriter(program, sides, blocks, plan.again).run()
         remove_dead_ops(program)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop
 from tempo_ir.index.domain import Space
+from tempo_ir.lowering.kernels.layout import most_of
 from tempo_ir.runtime.compiler import Levels, Options, lower
 from tempo_ir.runtime.errors import CompileError
 from tempo_ir.runtime.memory import place, program_buffers, with_most
@@ -74,9 +75,10 @@ def lower_within(
             return levels
         if allowed == 0:
             at = ", ".join(f"{name} = {size}" for name, size in budget.sizes.items()) or "any size"
+            kept = "".join(f"\n  {reason}" for reason in levels.kept_rows)
             raise CompileError(
                 f"the program takes {budget.bytes + missing} bytes at {at}, with all rows on the host that can be "
-                f"there: the memory_budget is {budget.bytes}, give it {budget.bytes + missing} or more"
+                f"there: the memory_budget is {budget.bytes}, give it {budget.bytes + missing} or more{kept}"
             )
         allowed = max(0, allowed - missing)
 
@@ -93,4 +95,4 @@ def peak(levels: Levels, budget: Budget) -> int:
     """The bytes that a call takes on the device at the sizes of a budget."""
     assert levels.lowered is not None
     (program,) = (op for op in levels.lowered.ops if isinstance(op, loop.ProgramOp))
-    return place(program_buffers(program), with_most(program, budget.sizes)).size
+    return place(program_buffers(program), with_most(most_of(program), budget.sizes)).size

@@ -15,10 +15,11 @@ from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects import loop
 from tempo_ir.lowering.kernels.draws import SEED, start_of
+from tempo_ir.lowering.kernels.layout import Most, most_of
 from tempo_ir.lowering.llvm.host import Site, scalar_names
 from tempo_ir.reference.calls import HostFactories, Outputs, check_end, make_host
 from tempo_ir.reference.dtypes import Array
-from tempo_ir.runtime.memory import Buffer, Placement, aligned_bytes, aligned_zeros, with_most
+from tempo_ir.runtime.memory import Buffer, Placement, aligned_bytes, aligned_zeros, program_buffers, with_most
 from tempo_ir.runtime.rows import Rows
 
 
@@ -34,12 +35,51 @@ class Request:
     donate: bool = False
 
 
+@dataclass(frozen=True)
+class Callee:
+    """What all calls of a program have in common: its buffers, the most that a bound may be that a loop gives, the
+    scalars of the host program and the first call of each host object."""
+
+    program: loop.ProgramOp
+    buffers: tuple[Buffer, ...]
+    most: Most
+    scalars: tuple[str, ...]
+    hosts: Mapping[str, loop.HostOp]
+
+    @staticmethod
+    def of(program: loop.ProgramOp) -> Callee:
+        """Walk a program, once."""
+        hosts: dict[str, loop.HostOp] = {}
+        for op in program.body.walk():
+            if isinstance(op, loop.HostOp):
+                hosts.setdefault(op.method.root_reference.data, op)
+        return Callee(program, program_buffers(program), most_of(program), scalar_names(program), hosts)
+
+    def needs(self, placement: Placement, request: Request) -> dict[str, int]:
+        """The bytes that a call takes beside the arrays that it is given, by what they are for; of rows of a dim that
+        data ends there is no saying how many are ever touched, and nothing is asked."""
+        if self.most:
+            return {}
+        outputs = copies = 0
+        for buffer in [buffer for buffer in self.buffers if buffer.owner]:
+            if buffer.owner != "output":
+                copies += 0 if is_contiguous(array := request.arrays[buffer.key]) else array.nbytes
+            elif not (buffer.donated and request.donate):
+                outputs += buffer.bytes(request.bounds)
+        program, host = placement.size, placement.host_size
+        return {"the program": program, "rows with the host": host, "outputs": outputs, "copies of arguments": copies}
+
+    def laid_out(self, bounds: Mapping[str, int]) -> dict[str, int]:
+        """The bounds of a call as memory is laid out for them."""
+        return with_most(self.most, bounds)
+
+
 @dataclass
 class Call:
     """The memory of one call: a flat array per buffer. `outputs` are the caller's, with room for as many steps as it
     allows; `bounds` are those that hold now."""
 
-    program: loop.ProgramOp
+    callee: Callee
     request: Request
     bounds: dict[str, int]
     flat: dict[SSAValue, Array]
@@ -50,21 +90,14 @@ class Call:
     interrupted: bool = False
 
     @staticmethod
-    def of(
-        program: loop.ProgramOp,
-        buffers: Sequence[Buffer],
-        placement: Placement,
-        device: Array,
-        host: Array,
-        request: Request,
-    ) -> Call:
+    def of(callee: Callee, placement: Placement, device: Array, host: Array, request: Request) -> Call:
         """Lay the buffers out: the caller's arrays where they are, outputs fresh, the others in the arenas of the
         device and of the host."""
         flat: dict[SSAValue, Array] = {}
         outputs: dict[str, Array] = {}
         donated = apart(request.arrays) if request.donate else frozenset[str]()
-        bounds = with_most(program, request.bounds)
-        for buffer, offset in zip(buffers, placement.offsets, strict=True):
+        bounds = callee.laid_out(request.bounds)
+        for buffer, offset in zip(callee.buffers, placement.offsets, strict=True):
             if buffer.owner == "output":
                 outputs[buffer.key] = output_array(buffer, request, bounds, donated)
                 flat[buffer.value] = outputs[buffer.key].reshape(-1)
@@ -76,35 +109,20 @@ class Call:
                 flat[buffer.value] = arena[offset : offset + size].view(buffer.dtype)
                 if buffer.zeroed:
                     flat[buffer.value][...] = 0
-        call = Call.over(program, buffers, flat, request)
-        call.outputs = outputs
-        return call
-
-    @staticmethod
-    def over(program: loop.ProgramOp, buffers: Sequence[Buffer], flat: dict[SSAValue, Array], request: Request) -> Call:
-        """A call whose memory is laid out already."""
-        layouts = {buffer.value: buffer.layout for buffer in buffers}
-        bounds = with_most(program, request.bounds)
-        return Call(program, request, bounds, flat, {}, Rows(flat, layouts, request.seed, request.start, bounds))
+        layouts = {buffer.value: buffer.layout for buffer in callee.buffers}
+        return Call(callee, request, bounds, flat, outputs, Rows(flat, layouts, request.seed, request.start, bounds))
 
     def make_objects(self) -> None:
         """Make the host objects, anew for each call."""
-        for op in self.program.body.walk():
-            if isinstance(op, loop.HostOp) and (name := op.method.root_reference.data) not in self.objects:
-                self.objects[name] = make_host(name, self.request.hosts, op)
-
-    @property
-    def scalar_names(self) -> tuple[str, ...]:
-        """The names of the scalars of the host program, in order."""
-        return scalar_names(self.program)
+        self.objects = {name: make_host(name, self.request.hosts, op) for name, op in self.callee.hosts.items()}
 
     @property
     def scalars(self) -> list[int]:
         """The scalars of the host program, in order."""
         values = {**self.bounds, str(SEED): self.request.seed}
-        for name in self.program.space.names:
+        for name in self.callee.program.space.names:
             values[str(start_of(name))] = self.request.start.get(name, 0)
-        return [values[name] for name in self.scalar_names]
+        return [values[name] for name in self.callee.scalars]
 
     def symbols(self, iterators: Sequence[str], values: Sequence[int]) -> dict[str, int]:
         """Iterators and bounds by name."""
@@ -142,14 +160,14 @@ class Call:
         assert op.gives is not None
         self.bounds[op.gives] = symbols[op.gives]
         self.rows.forget()
-        check_end(self.program.space, {name: self.bounds[name] for name in self.request.bounds}, op.gives)
+        check_end(self.callee.program.space, {name: self.bounds[name] for name in self.request.bounds}, op.gives)
 
-    def results(self, buffers: Sequence[Buffer]) -> Outputs:
+    def results(self) -> Outputs:
         """The outputs, with the rows of the steps that ran."""
-        bounds = with_most(self.program, self.bounds)
+        bounds = self.callee.laid_out(self.bounds)
         cut = {
             buffer.key: _cut(self.outputs[buffer.key], buffer.shape(bounds))
-            for buffer in buffers
+            for buffer in self.callee.buffers
             if buffer.key in self.outputs
         }
         return Outputs.of(cut, {name: self.bounds[name] for name in self.request.bounds})
@@ -183,7 +201,7 @@ def output_array(buffer: Buffer, request: Request, bounds: Mapping[str, int], do
     """The array of an output: that of the parameter of its key where it may be and was donated, else zeros."""
     given = request.arrays.get(buffer.key)
     if buffer.donated and given is not None and buffer.key in donated:
-        if given.flags.writeable and contiguous(given) is given:
+        if given.flags.writeable and is_contiguous(given):
             return given
     return aligned_zeros(buffer.shape(bounds), buffer.dtype)
 
@@ -203,7 +221,12 @@ def apart(arrays: Mapping[str, Array]) -> frozenset[str]:
 
 def contiguous(array: Array) -> Array:
     """The array in row-major order, aligned to its elements: itself if it is."""
-    return np.require(array, requirements=["C", "A"])
+    return array if is_contiguous(array) else np.require(array, requirements=["C", "A"])
+
+
+def is_contiguous(array: Array) -> bool:
+    """Whether an array is in row-major order, aligned to its elements."""
+    return array.flags.c_contiguous and array.flags.aligned
 
 
 class Arenas:
@@ -213,9 +236,15 @@ class Arenas:
         self._free: list[Array] = []
         self._lock = threading.Lock()
 
+    @property
+    def kept(self) -> int:
+        """The bytes that are kept."""
+        with self._lock:
+            return sum(len(arena) for arena in self._free)
+
     @contextmanager
     def borrow(self, size: int) -> Generator[Array]:
-        """Memory of at least `size` bytes."""
+        """Memory of at least `size` bytes. Raises NotEnoughMemoryError."""
         with self._lock:
             found = next((arena for arena in self._free if len(arena) >= size), None)
             if found is not None:

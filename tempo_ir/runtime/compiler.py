@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects import loop, sdg
+from tempo_ir.dialects.sdg.locations import location_text
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.lowering import get_all_passes as lowerings
@@ -26,6 +27,7 @@ from tempo_ir.passes.pipeline import (
     recomputing_pipeline,
     with_options,
 )
+from tempo_ir.passes.remarks import Collector, noting
 from tempo_ir.runtime.errors import CompileError
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-l
 """From the graph to kernels and launches, in order."""
 OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage"}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
+MEMORY_PASSES = ("sdg-remat", "sdg-insert-swap", "loop-plan-storage")
+"""Those that decide where rows are while they wait."""
+ABOUT_ROWS = ("not computed anew", "over the budget", "not swapped", "its rows stay on the device")
+"""How remarks begin that say why rows are kept."""
 REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
 """What a compile may say of what is computed anew: the options of sdg-remat."""
 TARGETS = ("cpu", "reference", "triton-interpret")
@@ -44,13 +50,29 @@ Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
 
 @dataclass
 class Levels:
-    """The module at each level, and the seconds that each step took."""
+    """The module at each level, the seconds that each step took, and what passes said."""
 
     sdg: ModuleOp
     optimised: ModuleOp | None = None
     loop: ModuleOp | None = None
     lowered: ModuleOp | None = None
     seconds: dict[str, float] = field(default_factory=dict[str, float])
+    notes: dict[str, Collector] = field(default_factory=dict[str, Collector])
+
+    @property
+    def memory(self) -> dict[str, dict[str, int]]:
+        """How often each pass about memory did what."""
+        told = {name: self.notes[name].statistics.get(name, {}) for name in MEMORY_PASSES if name in self.notes}
+        return {name: dict(counters) for name, counters in told.items() if counters}
+
+    @property
+    def kept_rows(self) -> list[str]:
+        """Why rows lie where they do though it was asked that they be computed anew or wait with the host, with the
+        lines of the program."""
+        found = [remark for name in MEMORY_PASSES if name in self.notes for remark in self.notes[name].remarks]
+        texts = [(location_text(remark.location), remark.message) for remark in found]
+        about = [": ".join(filter(None, each)) for each in texts if each[1].startswith(ABOUT_ROWS)]
+        return list(dict.fromkeys(about))
 
 
 @contextmanager
@@ -115,10 +137,10 @@ def lower(
             raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
         pipeline = list(recomputing_pipeline(graph.space.names, remat, without))
     for name, given in with_options(pipeline, checked_options(options), without):
-        run_passes(context, work, (name,), levels.seconds, given)
+        run_passes(context, work, (name,), levels.seconds, given, levels.notes)
     (graph,) = [op for op in work.ops if isinstance(op, sdg.ProgramOp)]
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
-    run_passes(context, work, lowering, levels.seconds, {"check": check})
+    run_passes(context, work, lowering, levels.seconds, {"check": check}, levels.notes)
     levels.optimised = ModuleOp([graph])
     levels.loop = work.clone()
     run_passes(context, work, LOOP_PASSES[-1:], levels.seconds, {"target": target})
@@ -152,18 +174,22 @@ def run_passes(
     names: Sequence[str],
     seconds: dict[str, float],
     options: Mapping[str, object] | None = None,
+    notes: dict[str, Collector] | None = None,
 ) -> None:
-    """Run passes in order, in place, noting the seconds of each and of its proof. Raises ProgramError, with the user's
-    line, for what a pass refuses, and what a proof raises, since that is no fault of the program."""
+    """Run passes in order, in place, noting the seconds of each and of its proof, and what it said. Raises
+    ProgramError, with the user's line, for what a pass refuses, and what a proof raises, since that is no fault of the
+    program."""
     known = {**passes(), **lowerings()}
     for name in names:
-        with timed_proofs(seconds, name):
+        with timed_proofs(seconds, name), noting() as heard:
             try:
                 known[name]()(**(options or {})).apply(context, module)
             except IllegalError:
                 raise
             except (PassFailedException, sdg.OpError) as error:
                 raise refusal(error, module) from error
+        if notes is not None:
+            notes[name] = heard
 
 
 def refusal(error: Exception, module: ModuleOp) -> ProgramError:

@@ -21,7 +21,7 @@ from tempo_ir.reference import sdg as reference
 from tempo_ir.reference.calls import Outputs, mapping_of, starts_of, whole_number
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.budget import Budget, lower_within
-from tempo_ir.runtime.calls import Arenas, Call, Request
+from tempo_ir.runtime.calls import Arenas, Call, Callee, Request
 from tempo_ir.runtime.compiler import (
     TARGETS,
     Levels,
@@ -36,8 +36,9 @@ from tempo_ir.runtime.compiler import (
     run_passes,
 )
 from tempo_ir.runtime.errors import CallError, CompileError
-from tempo_ir.runtime.memory import Placement, aligned_copy, place, program_buffers, with_most
+from tempo_ir.runtime.memory import Placement, aligned_copy, place
 from tempo_ir.runtime.native import NativeProgram
+from tempo_ir.runtime.room import check_room
 from tempo_ir.runtime.signature import Signature
 from tempo_ir.runtime.statistics import Statistics, per_step
 from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
@@ -141,8 +142,10 @@ class Executable(ABC):
         `arguments` are inputs and bounds (bounds are read off the inputs where they can be); `state` holds the
         parameters, by default those of `init(seed)`; `start` is what dims count on from, when a call resumes;
         `donate` lets the call overwrite the arrays of `state`; `hosts` replaces host objects by name. Arrays are
-        numpy's or torch's; if one is a torch tensor, so are the results. Raises CallError for arguments that do not
-        fit, ExecutionError for what has no value, and what a host object raises.
+        numpy's or torch's; if one is a torch tensor, so are the results.
+
+        Raises CallError for arguments that do not fit, NotEnoughMemoryError where the machine has not what the call
+        takes, ExecutionError for what has no value, and what a host object raises.
         """
         seed = seed_of(seed)
         given_state = self.init(seed) if state is None else _dict_of("state", state, "arrays by name, as of init(seed)")
@@ -241,7 +244,7 @@ class Compiled(Executable, ABC):
             except DiagnosticException as error:
                 raise refusal(error, self.lowered) from error
             self.levels.seconds["code"] = time.perf_counter() - begin
-        self.buffers = program_buffers(self.program)
+        self.callee = Callee.of(self.program)
         self._place = lru_cache(maxsize=64)(self._placed)
         self._lock = threading.Lock()
         seconds = dict(self.levels.seconds)
@@ -249,6 +252,9 @@ class Compiled(Executable, ABC):
         sites -= sum(isinstance(op, loop.TransferOp) for op in self.program.body.walk())
         made = len(kernels(self.lowered)), launches(self.program), sites
         self._stats = Statistics(self.target, 1, seconds, *made, *per_step(self.formed))
+        asked = remat is not None or budget is not None
+        kept = tuple(self.levels.kept_rows) if asked else ()
+        self._stats = dataclasses.replace(self._stats, memory_passes=self.levels.memory, kept_rows=kept)
 
     @abstractmethod
     def _finish(self, lowered: ModuleOp) -> loop.ProgramOp:
@@ -259,6 +265,11 @@ class Compiled(Executable, ABC):
         """Run a call whose buffers are placed."""
 
     @property
+    def _kept_bytes(self) -> int:
+        """The memory that is kept for the next call."""
+        return 0
+
+    @property
     def lowered(self) -> ModuleOp:
         """The loop program with launches, and the kernels."""
         assert self.levels.lowered is not None
@@ -266,10 +277,12 @@ class Compiled(Executable, ABC):
 
     def _placed(self, bounds: tuple[int, ...]) -> Placement:
         given = dict(zip(self.program.space.params, bounds, strict=True))
-        return place(self.buffers, with_most(self.program, given))
+        return place(self.callee.buffers, self.callee.laid_out(given))
 
     def _run(self, request: Request) -> Outputs:
         placement = self._place(tuple(request.bounds[name] for name in self.program.space.params))
+        needs = {**self.callee.needs(placement, request), "what is kept from calls before": -self._kept_bytes}
+        check_room(needs, "a call", request.bounds)
         outputs = self._execute(placement, request)
         with self._lock:
             spaces = {"device": placement.size} | ({"host": placement.host_size} if placement.host_size else {})
@@ -329,11 +342,15 @@ class Native(Compiled):
         self._arenas, self._host_arenas = Arenas(), Arenas()
         return self.native.program
 
+    @property
+    def _kept_bytes(self) -> int:
+        return self._arenas.kept + self._host_arenas.kept
+
     def _execute(self, placement: Placement, request: Request) -> Outputs:
         with self._arenas.borrow(placement.size) as device, self._host_arenas.borrow(placement.host_size) as host:
-            call = Call.of(self.program, self.buffers, placement, device, host, request)
+            call = Call.of(self.callee, placement, device, host, request)
             self.native.run(call)
-        return call.results(self.buffers)
+        return call.results()
 
     def ir(self, level: str) -> str:
         return self.native.text if level == "llvm" else super().ir(level)

@@ -16,28 +16,34 @@ from xdsl.ir import SSAValue
 
 from tempo_ir.dialects import loop
 from tempo_ir.index import evaluate
-from tempo_ir.lowering.kernels.layout import Layout, most_of
+from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.storage.intervals import Interval, buffer_intervals
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
+from tempo_ir.runtime.errors import NotEnoughMemoryError
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector. Vectors that straddle lines cost half of the speed."""
 
 
 def aligned_bytes(size: int) -> Array:
-    """Fresh memory of `size` bytes at an aligned address, not initialised. Raises MemoryError."""
+    """Fresh memory of `size` bytes at an aligned address, not initialised. Raises NotEnoughMemoryError."""
     return _aligned(np.empty, size)
 
 
 def aligned_zeros(shape: Sequence[int], dtype: DType) -> Array:
-    """An array of zeros at an aligned address. Raises MemoryError."""
+    """An array of zeros at an aligned address. Raises NotEnoughMemoryError."""
     return _aligned(np.zeros, math.prod(shape) * dtype.itemsize).view(dtype).reshape(shape)
 
 
 def _aligned(make: Callable[[int, type[np.uint8]], Array], size: int) -> Array:
+    message = f"the call needs {size} bytes in one piece, which the machine has not: compile with memory_budget= or "
+    message += "remat=, or give smaller bounds"
     if size > np.iinfo(np.intp).max - ALIGNMENT:
-        raise MemoryError(f"the call needs {size} bytes in one piece")
-    raw = make(size + ALIGNMENT, np.uint8)
+        raise NotEnoughMemoryError(message)
+    try:
+        raw = make(size + ALIGNMENT, np.uint8)
+    except MemoryError as error:
+        raise NotEnoughMemoryError(message) from error
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]
 
@@ -89,9 +95,9 @@ class Placement:
     host_size: int = 0
 
 
-def with_most(program: loop.ProgramOp, bounds: Mapping[str, int]) -> dict[str, int]:
+def with_most(most: Most, bounds: Mapping[str, int]) -> dict[str, int]:
     """The bounds of a call as memory is laid out for them: also the most that a bound may be that a loop gives."""
-    return {**bounds, **{str(symbol): bounds[bound] for bound, symbol in most_of(program)}}
+    return {**bounds, **{str(symbol): bounds[bound] for bound, symbol in most}}
 
 
 def program_buffers(program: loop.ProgramOp) -> tuple[Buffer, ...]:

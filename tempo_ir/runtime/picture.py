@@ -9,6 +9,7 @@ from html import escape
 import numpy as np
 
 from tempo_ir.reference.dtypes import Array
+from tempo_ir.runtime.room import bytes_text
 from tempo_ir.runtime.timeline import Timeline, Transfer
 
 COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756", "#72b7b2")
@@ -225,12 +226,3 @@ def lanes(copies: Sequence[Transfer]) -> Iterator[tuple[int, Transfer]]:
             continue
         free[lane : lane + 1] = [copy.needed]
         yield lane, copy
-
-
-def bytes_text(count: float) -> str:
-    """`1.5 MiB`."""
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
-    return f"{count:.1f} GiB"

@@ -19,7 +19,8 @@ class Statistics:
     iteration launches, and which of that only copies rows; `transfers_per_step` counts rows that are swapped.
     `peak_bytes` is the memory of the last call beside the caller's arrays; `peak_by_space` has it for the device and,
     if rows are swapped, for the host; `bytes_by_class` that of the buffers by owner or storage class, before they
-    share memory.
+    share memory. `memory_passes` says what was done about memory: how often each pass about it did what; `kept_rows`
+    why rows are kept on the device although they were to be computed anew or to wait with the host.
     """
 
     target: str
@@ -35,6 +36,8 @@ class Statistics:
     peak_by_space: Mapping[str, int] = field(default_factory=dict[str, int])
     bytes_by_class: Mapping[str, int] = field(default_factory=dict[str, int])
     cached: bool = False
+    memory_passes: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
+    kept_rows: tuple[str, ...] = ()
 
 
 def per_step(program: loop.ProgramOp) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:

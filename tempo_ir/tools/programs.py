@@ -281,14 +281,21 @@ def draw_array(name: str, element_type: Attribute, shape: Sequence[int], seed: i
     """Normal numbers or small integers, a function of the seed and the name.
 
     Inputs have variance 1; matrices of weights have what keeps a product with them at the variance of its operand.
-    Raises UserError or MemoryError for more numbers than memory holds.
+    Raises UserError or NotEnoughMemoryError for more numbers than memory holds.
     """
     if math.prod(max(1, extent) for extent in shape) > np.iinfo(np.intp).max // np.dtype(np.float64).itemsize:
         raise UserError(f"there is no memory for '{name}' of {'x'.join(map(str, shape))} numbers")
+    from tempo_ir.runtime.room import check_room  # the runtime: only for who runs
+
+    dtype, numbers = numpy_dtype(element_type), math.prod(shape)
+    parts = {"the numbers": numbers * dtype.itemsize, "drawing them": numbers * np.dtype(np.float64).itemsize}
+    what = f"to draw '{name}' of {'x'.join(map(str, shape))} numbers"
+    check_room(parts, what, {}, "give smaller bounds, or the array as a file")
     generator = np.random.default_rng([seed, *name.encode()])
-    dtype = numpy_dtype(element_type)
     if not is_float(element_type):
         end = 2 if is_bool(element_type) else LARGEST_DRAWN_INTEGER
         return generator.integers(0, end, shape).astype(dtype)
     scale = shape[0] ** -0.5 if is_weight and len(shape) > 1 and shape[0] else 1.0
-    return (scale * generator.standard_normal(shape)).astype(dtype)
+    drawn = generator.standard_normal(shape)
+    drawn *= scale
+    return drawn.astype(dtype)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +66,20 @@ def message_of_host(error: Exception) -> UserError | None:
     for note in error.__notes__:
         message.add_note(note)
     return message
+
+
+def remat_options(given: Sequence[str], bounds: Mapping[str, int]) -> dict[str, int] | None:
+    """The options of `--remat budget=BYTES`, several or separated by commas, for `tempo_ir.compile`; a dim is expected
+    to have as many points as the greatest bound where nothing is said. Raises UserError for what is none."""
+    if not given:
+        return None
+    options = {"steps": max(bounds.values(), default=1)} if bounds else {}
+    for text in [part for argument in given for part in argument.split(",")]:
+        name, equals, number = (part.strip() for part in text.partition("="))
+        if not equals or not number.isdecimal():
+            raise UserError(f"--remat {text}: an option is a name and a number, as budget=1000000")
+        options[name] = int(number)
+    return options
 
 
 # ---- what is written ----
@@ -135,7 +149,9 @@ def write_timeline(executable: Executable, bounds: Mapping[str, int], path: Path
 def _facts(facts: Mapping[str, Any], indent: str) -> list[str]:
     lines: list[str] = []
     for name, value in facts.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, tuple):
+            lines += [f"{indent}{name}:", *(f"{indent}  {each}" for each in cast("tuple[str, ...]", value))]
+        elif isinstance(value, Mapping):
             lines += [f"{indent}{name}:", *_facts(cast("Mapping[str, Any]", value), indent + "  ")]
         else:
             lines.append(f"{indent}{name}: {value:.6g}" if isinstance(value, float) else f"{indent}{name}: {value}")

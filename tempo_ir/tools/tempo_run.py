@@ -57,6 +57,13 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--memory-budget", type=int, metavar="BYTES", help="take no more on the device; rows wait with the host instead"
     )
+    parser.add_argument(
+        "--remat",
+        action="append",
+        default=[],
+        metavar="OPTION=NUMBER",
+        help="compute activations anew for a backward pass: budget=BYTES to keep, or block=STEPS; and steps=N",
+    )
     parser.add_argument("--timeline", type=Path, metavar="FILE.svg", help="draw the live bytes over the schedule there")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write outputs and state there (.npy, .safetensors)")
     parser.add_argument("--dump-ir", type=Path, metavar="DIR", help="write the IR of every level")
@@ -70,9 +77,13 @@ def _run(arguments: argparse.Namespace, sources: Sources) -> int:
     from tempo_ir.tools import running
 
     call = _prepare(arguments, sources)
-    sizes = None if arguments.memory_budget is None else call.bounds
+    budget = arguments.memory_budget
     executable = tempo_ir.compile(
-        call.program.source, arguments.target, memory_budget=arguments.memory_budget, sizes=sizes
+        call.program.source,
+        arguments.target,
+        remat=running.remat_options(arguments.remat, call.bounds),
+        memory_budget=budget,
+        sizes=None if budget is None else call.bounds,
     )
     if arguments.dump_ir is not None:
         running.write_ir(executable, arguments.dump_ir)

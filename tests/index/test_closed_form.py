@@ -50,6 +50,9 @@ SUMS = [
     ("max(i - t, 0) + 2 * u", "(i, t, u where u < t)"),
     ("1", "(t: P - 1 to T - 1)"),
     ("t", "(t where t < P or t > P + 1)"),
+    ("1", "(i: 0 to T floordiv 2, u: 0 to min(3, T - 2 * i))"),
+    ("i * 2 + u", "(i, u: max(0, 1 - 3 * i) to min(3, T - 3 * i) where 3 * i <= T - 1)"),
+    ("t", "(t where 2 * t >= P and 3 * t <= T + 4)"),
 ]
 
 

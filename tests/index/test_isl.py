@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import pytest
@@ -120,6 +121,14 @@ def test_a_ceiling_does_not_grow_where_it_need_not(first: int, last: str):
     for size in range(1, 400):
         rows_of = [evaluate(rows, {"b": b, "T": size}) for b in range(-(-size // 100))]
         assert max(rows_of) <= evaluate(found, {"T": size}) <= 101
+
+
+def test_a_ceiling_of_what_names_a_bound_of_no_dim():
+    rows = expr("max(0, min(T - 3 * (min(T - 1, i) floordiv 3), i - 3 * (min(T - 1, i) floordiv 3) + 1))")
+    found = isl.ceiling(rows, space("dims(i: I)"), domain("(i)"))
+    for size, steps in itertools.product(range(1, 9), repeat=2):
+        greatest = max(evaluate(rows, {"i": i, "T": steps}) for i in range(size))
+        assert greatest <= evaluate(found, {"I": size, "T": steps}) <= 3
 
 
 def test_a_bound_that_is_not_there():

@@ -19,6 +19,7 @@ from tempo_ir import nn
 from tempo_ir.dialects.sdg import ProgramOp
 from tempo_ir.passes.pipeline import recomputing_pipeline
 from tempo_ir.passes.remarks import collecting
+from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.reference.sdg import run
 from tempo_ir.runtime.errors import CompileError
 from tests.fuzz.arguments import admissible, draw
@@ -220,6 +221,39 @@ def test_rows_of_one_block_and_one_of_each():
     assert executable.stats.peak_bytes < row * (1000 / 10 + 8 * 10) + 4096
 
 
+@tp.program
+def with_all_rows():
+    """The caller gets states of the forward side, and gradients of the backward one, at all steps."""
+    t, T = tp.dim("t")
+    x = tp.input("x", tp.f64[2, 3], over=t)
+    u = tp.parameter("u", tp.f64[3, 64])
+    inputs = tp.stop_gradient(x) * 1.0
+    h = tp.tensor("h", tp.f64[2, 64], over=t)
+    h[0], h[t] = 0.0, tp.tanh(h[t - 1] * 0.5 + inputs @ u)
+    loss = (h * h).sum()
+    tp.output("h", h)
+    tp.output("gradients", tp.grad(loss, inputs))
+    tp.output("total", loss[0:T].sum())
+
+
+def test_rows_that_the_caller_gets_lie_in_its_arrays_alone():
+    """Values in blocks that are outputs over all steps are computed into the arrays of the outputs, not copied there:
+    what the program keeps beside them does not grow by a row a step."""
+    source = with_all_rows()
+    executable, whole = tp.compile(source, remat={"block": 8}), tp.compile(source)
+    text = str(executable.formed)
+    assert "outs(%h[8 * b + j])" in text
+    assert "t floordiv 8" not in text
+    state = {"u": np.random.default_rng(0).normal(size=(3, 64)) * 0.3}
+    for size in (0, 1, 7, 8, 9, 63, 64, 65):
+        x = np.random.default_rng(size).normal(size=(size, 2, 3))
+        found, expected = executable(x=x, state=state), whole(x=x, state=state)
+        for key, value in expected.items():
+            np.testing.assert_allclose(found[key], value, 1e-11, 1e-11, err_msg=f"{key} at T = {size}")
+    executable(x=np.ones((8000, 2, 3)), state=state)
+    assert executable.stats.peak_bytes < 8000 * 2 * 64 * 8 / 8
+
+
 # ---- budgets ----
 
 
@@ -338,6 +372,39 @@ def test_calls_of_the_host_are_not_repeated():
         found, expected = executable(**arguments), whole(**arguments)
         assert found["calls"] == size * (size + 1) / 2
         np.testing.assert_allclose(found["dw"], expected["dw"], 1e-11, 1e-11, err_msg=f"T = {size}")
+
+
+class Failing(Counter):
+    def step(self, x: np.ndarray) -> tuple[np.ndarray, np.float64]:
+        if self.calls == 9:
+            raise ValueError("the environment is gone")
+        return super().step(x)
+
+
+@tp.program
+def with_quotients():
+    """Integers that are divided in a block."""
+    t, _ = tp.dim("t")
+    x, w = tp.input("x", tp.f64[3], over=t), tp.parameter("w", tp.f64[3])
+    n = tp.input("n", tp.i64[3], over=t)
+    h = tp.tensor("h", tp.f64[3], over=t)
+    h[0] = x[0]
+    h[t] = tp.tanh(h[t - 1] * w) + (12 // n).cast(tp.f64)
+    tp.output("dw", tp.grad((h * h).sum(), w))
+
+
+def test_errors_name_the_point_of_the_program():
+    """The step t, not its block and the place in it."""
+    executable = tp.compile(with_calls(), remat={"block": 4})
+    with pytest.raises(ValueError, match="the environment is gone") as caught:
+        executable(x=np.ones((12, 3)), state={"w": np.ones(3)}, hosts={executable.signature.hosts[0]: Failing})
+    assert "t = 9" in caught.value.__notes__[0]
+    divided = tp.compile(with_quotients(), remat={"block": 4})
+    assert "h_again" in str(divided.formed)
+    n = np.ones((12, 3), np.int64)
+    n[6] = 0
+    with pytest.raises(ExecutionError, match=r"t = 6\b"):
+        divided(x=np.ones((12, 3)), n=n, state={"w": np.ones(3)})
 
 
 class Squares:

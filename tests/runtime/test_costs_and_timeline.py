@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tempo_ir as tp
+from examples.bptt import bptt
 from tempo_ir.index.closed_form import value
 from tempo_ir.runtime.errors import CallError
 from tempo_ir.runtime.executable import Executable
@@ -107,6 +108,17 @@ def test_a_step_of_attention_costs_what_it_reads():
         assert each_step(costs.bytes_moved, steps) == 2 * 8 * 4 * steps + 2 * 8 * 4
         assert each_step(costs.launches, steps) == 1
     assert costs.peak_bytes == 0
+
+
+def test_what_is_computed_anew_in_blocks_has_closed_forms():
+    """Loops over blocks and their steps, the last block shorter: every launch and copy is counted, at all sizes."""
+    exe = tp.compile(bptt(batch=2, inputs=1, width=4), remat={"block": 4})
+    costs = exe.costs
+    assert costs.left_out == ()
+    for steps in SIZES:
+        bounds = {"T": steps}
+        assert value(costs.launches, bounds) == tp.memory_timeline(exe, **bounds).steps
+    assert value(costs.peak_bytes, {"T": 10_000}) < value(tp.compile(exe.source).costs.peak_bytes, {"T": 10_000}) / 4
 
 
 def test_no_host_is_called_and_the_peak_does_not_grow():

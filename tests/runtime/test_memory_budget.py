@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from xml.etree import ElementTree
 
@@ -184,6 +185,28 @@ def test_the_triton_driver_copies_rows_too() -> None:
     interpreted = tp.compile(program(), "triton-interpret", memory_budget=peak_of(plain()) // 20, sizes=SIZES)
     assert "pin_memory" in interpreted.ir("triton")
     agree(call(plain(), 3, 1), call(interpreted, 3, 1))
+
+
+def test_why_rows_are_kept_is_said() -> None:
+    @tp.program
+    def reversed_states():
+        t, T = tp.dim("t")
+        x = tp.input("x", tp.f32[64], over=t)
+        h = tp.tensor("h", tp.f32[64], over=t)
+        h[0] = x[0]
+        h[t] = tp.sin(h[t - 1])
+        tp.output("y", h[t] + h[0:T].max(0))
+        tp.output("z", tp.sort(h[0:T]))
+
+    with pytest.raises(CompileError) as caught:
+        tp.compile(reversed_states(), memory_budget=4096, sizes={"T": 100})
+    assert re.search(
+        r"still read in other ways: %h\[0:T\] is read at once \(.*test_memory_budget\.py:\d+\)", str(caught.value)
+    )
+    small = within(0.05)
+    assert small.stats.memory_passes["loop-plan-storage"]["buffers swapped"] == 2
+    assert small.stats.kept_rows == ()
+    assert plain().stats.memory_passes["loop-plan-storage"]["states in place"] == 3
 
 
 def test_what_is_refused() -> None:

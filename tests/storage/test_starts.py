@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
 from xdsl.ir import Operation
+from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects import loop
 from tempo_ir.index.expr import index_text
@@ -119,3 +121,22 @@ def test_rows_that_only_data_counts_stay_in_the_loop_that_counts_them() -> None:
   sdg.output""",
     )
     assert list(copies(planned(text, form=False))) == [("[t]", "[t]", 1)]
+
+
+CONDITIONS = ("t < P", "t < P - 1", "t = 0", "t < P and t ne 1", "t mod 2 = 0", "t < P or t = T - 1", "t >= T - P")
+ROWS_READ = ("%b", "%a[t]", "%a[t + 1]", "%a[P - 1 - t]", "%a[P - 1]", "%a[t floordiv 2]")
+
+
+def test_all_sorts_of_first_rows() -> None:
+    """Whatever is copied at once or one by one, the numbers stay; what has no meaning is refused before."""
+    count = at_once = 0
+    for condition, row in itertools.product(CONDITIONS, ROWS_READ):
+        text = prefix(f"{condition} : {row}, t > 0 : %h[t - 1]", " where 2 <= P <= T")
+        try:
+            program = planned(text, form=False)
+        except VerifyException:
+            continue
+        count += 1
+        at_once += any(":" in written for _, written, _ in copies(program))
+        agrees(text, program, (2, 3, 5))
+    assert (count, at_once) == (26, 3)

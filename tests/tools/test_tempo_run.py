@@ -157,6 +157,40 @@ def test_a_memory_budget(folder, capsys):
     assert "the memory_budget is 100, give it" in capsys.readouterr().err
 
 
+def test_what_is_computed_anew(folder, capsys):
+    """Options as of a compile; what was done, and what was not, is among the statistics."""
+    total = '%total = sdg.sum %g[0:T] axes [0] : (tensor<64xf32>) -> tensor<64xf32>\n  sdg.output "total" %total : '
+    text = BACK.replace('sdg.output "g" %g[t] in (t) : ', total)
+    (folder / "back.mlir").write_text(text)
+    arguments = ["back.mlir", "--set", "T=400", "--check", "--stats"]
+    peaks: list[int] = []
+    for options in (["budget=100000000"], ["budget=20000"], ["block=10", "--memory-budget", "6500"]):
+        assert main([*arguments, "--remat", *options]) == 0
+        printed = capsys.readouterr().out
+        assert "check total: ok" in printed
+        peaks.append(int(re.findall(r"^peak_bytes: (\d+)", printed, re.MULTILINE)[0]))
+        is_anew = options[0] != "budget=100000000"
+        assert ("    steps of a block of t: " in printed) == is_anew
+        assert ("not computed anew along t: all rows are 102400 bytes, within the budget" in printed) != is_anew
+    assert peaks[0] > 102400 > 20000 >= peaks[1] > 6500 >= peaks[2]
+    assert "    buffers swapped: 1" in printed
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("budget", "--remat budget: an option is a name and a number, as budget=1000000"),
+        ("budget=x", "--remat budget=x: an option is a name and a number"),
+        ("bytes=3", "remat has no option 'bytes'; its options: block, budget, steps"),
+        ("steps=3", "sdg-remat: say what may be kept"),
+    ],
+)
+def test_options_of_remat_that_are_none(folder, capsys, option, message):
+    (folder / "back.mlir").write_text(BACK)
+    assert main(["back.mlir", "--set", "T=4", "--remat", option]) == 1
+    assert message in capsys.readouterr().err
+
+
 UNTIL = """
 sdg.program @until dims(t: T) {
   %x = sdg.input "x" in (t) : tensor<f32>
@@ -217,7 +251,7 @@ def test_host_objects_come_from_modules(folder, capsys):
         ),
         (["scan.mlir", "--set", "T=2.5"], "error: --set T=2.5: a bound is a number of steps, 0 or more"),
         (["scan.mlir", "--set", f"T={2**63}"], f"error: --set T={2**63}: a bound is at most 2**48"),
-        (["scan.mlir", "--set", f"T={2**40}"], "error: Unable to allocate"),
+        (["scan.mlir", "--set", f"T={2**40}"], "error: to draw 'x' of 1099511627776x4 numbers needs 49152.0 GiB"),
         (
             ["scan.mlir", "--set", "T=3", "--seed", "-1"],
             "error: the seed is -1: a seed is an integer of 0 to 2**32 - 1",

@@ -132,15 +132,20 @@ class ProgramOp(LoopOperation):
     def parse(cls, parser: Parser) -> ProgramOp:
         sym_name = parser.parse_symbol_name().data
         space = parse_space(parser)
+        attributes = parser.parse_optional_attr_dict_with_keyword()
         body = parser.parse_region()
         if not body.blocks:
             body.add_block(Block())
-        return cls(sym_name, space, body)
+        program = cls(sym_name, space, body)
+        program.attributes |= {} if attributes is None else attributes.data
+        return program
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_symbol_name(self.sym_name)
-        printer.print_string(f" {self.space} ")
+        printer.print_string(f" {self.space}")
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
 
 

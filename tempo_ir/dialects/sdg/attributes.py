@@ -24,6 +24,7 @@ from tempo_ir.index.expr import Cond, Const, Entry, Expr, Index, Slice, free_sym
 from tempo_ir.index.parser import parse_cond, parse_entry, parse_index, parse_list, parse_name
 
 __all__ = [
+    "BLOCKS",
     "CondAttr",
     "DomainAttr",
     "EntryAttr",
@@ -37,6 +38,11 @@ __all__ = [
     "Vectorized",
     "VectorizedAttr",
 ]
+
+
+BLOCKS = "blocks"
+"""The attribute of a program that says what a dim is of which a pass has made blocks and their steps:
+`attributes {blocks = {t = #sdg.index<[10 * b + j]>}}`. Errors at run time name points by it."""
 
 
 @irdl_attr_definition

@@ -47,6 +47,7 @@ from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
+from tempo_ir.lowering.kernels.named_points import name_points
 from tempo_ir.lowering.kernels.orders import order_axes
 from tempo_ir.lowering.kernels.translation import (
     Translation,
@@ -80,6 +81,7 @@ class LoopLowerKernelsPass(ModulePass):
                 lowering.lower(literals.separate(leaf))
             if program.ending is not None:
                 verify_ending(program, program.ending)  # no pass has let it be named where it is not known
+            name_points(program)
             op.body.block.add_ops([translation.kernel for translation in lowering.kernels.values()])
 
 

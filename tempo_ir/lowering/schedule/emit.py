@@ -23,6 +23,7 @@ from tempo_ir.dialects.sdg import InputOp as SdgInputOp
 from tempo_ir.dialects.sdg import OutputOp as SdgOutputOp
 from tempo_ir.dialects.sdg import ParameterOp as SdgParameterOp
 from tempo_ir.dialects.sdg import SdgOp, TokenType
+from tempo_ir.dialects.sdg.attributes import BLOCKS
 from tempo_ir.dialects.sdg.until import until_of
 from tempo_ir.dialects.types import as_tensor
 from tempo_ir.index.domain import Domain, Space
@@ -50,6 +51,8 @@ def loop_program(statements: Statements, nest: Nest) -> Emitted:
     body.add_ops(_Emitter(statements, nest.groups, builder).emit(nest.nodes))
     program = ProgramOp(statements.program.sym_name.data, statements.program.space, Region(body))
     program.location = statements.program.location
+    if BLOCKS in (attributes := statements.program.attributes):
+        program.attributes[BLOCKS] = attributes[BLOCKS]
     return Emitted(program, builder.origins, buffers.of_value)
 
 

@@ -13,10 +13,11 @@ from functools import cached_property
 
 from xdsl.ir import SSAValue
 
-from tempo_ir.dialects.loop import BodyOperation, BufferOperation, OutputOp
+from tempo_ir.dialects.loop import SWAP, BodyOperation, BufferOperation, OutputOp
 from tempo_ir.dialects.types import Tensor, shape_of, tensor
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import (
+    Binary,
     Const,
     Expr,
     Index,
@@ -96,21 +97,18 @@ class Group:
         return next((member for member in self.members.values() if isinstance(member.op, OutputOp)), None)
 
     def extents(self, space: Space) -> tuple[Expr, ...]:
-        """One past the greatest cell of each dim."""
+        """One past the greatest cell of each dim; where the caller's array has the rows, that of its own."""
+        members = self.members.values() if self.output is None else (self.output,)
         return tuple(
-            simplify(maximum(*(_end(member, position, space) for member in self.members.values())), PROGRAM_FACTS)
+            simplify(maximum(*(_end(member, position, space) for member in members)), PROGRAM_FACTS)
             for position in range(len(self.dims))
         )
 
 
 def _end(member: Member, position: int, space: Space) -> Expr:
     """One past the greatest cell of a dim that a member has."""
-    cell = member.cells[position]
-    for dim in member.op.buffer_type.dims:
-        if dim.name in free_symbols(cell):
-            extent = space.bound(dim.name) if dim.extent is None else dim.extent
-            return substitute(cell, {dim.name: extent})
-    return cell + 1
+    dims = {dim.name: space.bound(dim.name) if dim.extent is None else dim.extent for dim in member.op.buffer_type.dims}
+    return substitute(member.cells[position], {name: extent - 1 for name, extent in dims.items()}) + 1
 
 
 @dataclass
@@ -170,23 +168,61 @@ def merged(copy: Copy, source: Group, target: Group) -> Group | None:
     written = target.members[copy.written.buffer].at(copy.written.index)
     if read is None or written is None:
         return None
-    points_read, points_written = _points(read), _points(written)
+    points_read, points_written = points_of(read), points_of(written)
     if len(points_read) != len(read) or len(points_written) != len(written):
         return None
+    if source is not target and source.output is not None and target.output is not None:
+        return None
     alignment = _Alignment.of(copy)
+    sides = (source, points_read), (target, points_written)
+    for (blocks, there), (row, here) in (sides, sides[::-1]):
+        moves = blocks_side_by_side(blocks.dims, alignment.pinned(there), alignment.pinned(here))
+        if blocks is not row and moves is not None:
+            return _joined(row, blocks, moves, copy)
     if source is target:
         same = alignment.pinned(points_read) == alignment.pinned(points_written)
         return Group(source.dims, source.row, source.members, (*source.copies, copy)) if same else None
-    if source.output is not None and target.output is not None:
-        return None
     into, moved, start, goal = source, target, points_written, points_read
     if len(source.dims) < len(target.dims):
         into, moved, start, goal = target, source, points_read, points_written
+    if len(moved.dims) < len(into.dims) and any(SWAP in member.op.attributes for member in moved.members.values()):
+        return None  # rows that wait with the host are written once each, not at every point of another dim
     moves = alignment.moves(moved.dims, start, into.dims, goal)
     return None if moves is None else _joined(into, moved, moves, copy)
 
 
-def _points(index: Index) -> tuple[Expr, ...]:
+def blocks_side_by_side(dims: Sequence[str], blocks: Sequence[Expr], row: Sequence[Expr]) -> tuple[Expr, ...] | None:
+    """
+    Where cells over `dims`, in blocks, lie in one row of them, if a copy between `blocks` and `row` makes that; None if
+    it does not: by a copy between `%x[t floordiv 8, t mod 8]` and `%g[t]`, or `%x[b, j]` and `%g[8 * b + j]`, cell
+    `(b, j)` lies at `8 * b + j`.
+    """
+    if len(blocks) != len(row) + 1:
+        return None
+    for position, entry in enumerate(row):
+        outside = (*blocks[:position], *blocks[position + 2 :]), (*row[:position], *row[position + 1 :])
+        placed = _steps_and_shift(blocks[position], blocks[position + 1], entry)
+        if placed is not None and outside[0] == outside[1]:
+            steps, shift = placed
+            cell = Sym(dims[position]) * steps + Sym(dims[position + 1]) + shift
+            return (*map(Sym, dims[:position]), cell, *map(Sym, dims[position + 2 :]))
+    return None
+
+
+def _steps_and_shift(block: Expr, step: Expr, cell: Expr) -> tuple[int, int] | None:
+    """The steps of a block, and the first cell of all, if a cell is the one of a step of a block."""
+    match block, step:
+        case Binary("//", whole, Const(size)), Binary("%", other, Const(steps)):
+            return (size, 0) if size == steps and whole == other == cell else None
+        case Sym(), _:
+            size = terms(cell).get((block,), 0)
+            shift = simplify(cell - block * size - step, PROGRAM_FACTS)
+            return (size, shift.value) if size > 1 and isinstance(shift, Const) else None
+        case _:
+            return None
+
+
+def points_of(index: Index) -> tuple[Expr, ...]:
     """The entries of an index that are points."""
     return tuple(entry for entry in index if not isinstance(entry, Slice))
 

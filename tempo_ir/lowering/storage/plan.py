@@ -15,7 +15,7 @@ from tempo_ir.dialects.loop.ending import Unknown
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import Const, Expr, Index, Slice, Sym, compare, free_symbols
 from tempo_ir.index.isl import NotAffine, prove
-from tempo_ir.lowering.storage.groups import Cells, Copy, Group, Member, merged
+from tempo_ir.lowering.storage.groups import Cells, Copy, Group, Member, blocks_side_by_side, merged, points_of
 from tempo_ir.lowering.storage.liveness import RESULT, CellUse, Liveness, Question
 from tempo_ir.lowering.storage.starts import Start, possible_starts
 from tempo_ir.lowering.storage.uses import Numbers, Use, copied_argument, program_uses
@@ -99,8 +99,13 @@ class Planner:
         for op in self.program.body.block.ops:
             if isinstance(op, AllocOp | OutputOp) and (group := self._alone(op)) is not None:
                 self.groups[op.results[0]] = group
-        for copy in sorted(self._copies(), key=lambda copy: self._has_output(copy)):
-            self._merge(copy)
+        copies = list(self._copies())
+        into: dict[SSAValue, list[Copy]] = {}
+        for copy in copies:
+            into.setdefault(copy.written.buffer, []).append(copy)
+        for copy in sorted(copies, key=self._rank):
+            if copy not in self.groups[copy.read.buffer].copies:
+                self._merge(copy, into[copy.written.buffer])
         return [planned for group in dict.fromkeys(self.groups.values()) for planned in self._planned(group)]
 
     def _alone(self, op: AllocOp | OutputOp) -> Group | None:
@@ -140,13 +145,22 @@ class Planner:
         for buffer in op.ins:
             yield from (use for use in self.cells.uses[buffer] if use.op is op and not use.writes)
 
-    def _has_output(self, copy: Copy) -> bool:
-        return any(isinstance(use.buffer.owner, OutputOp) for use in (copy.read, copy.written))
+    def _rank(self, copy: Copy) -> int:
+        """The order of copies: first those that put blocks of rows into one row of them, which others would move, last
+        those of other outputs, since the caller's array has no room for more."""
+        source = self.groups[copy.read.buffer]
+        read, written = points_of(copy.read.index), points_of(copy.written.index)
+        if blocks_side_by_side(source.dims, read, written) is not None:
+            return 0
+        return 2 if any(isinstance(use.buffer.owner, OutputOp) for use in (copy.read, copy.written)) else 1
 
-    def _merge(self, copy: Copy) -> None:
-        """Make one memory of both sides of a copy where that is right and needs no more room."""
+    def _merge(self, copy: Copy, cases: Sequence[Copy]) -> None:
+        """Make one memory of both sides of a copy where that is right and needs no more room; other `cases` in which
+        the same is written may be no work then either."""
         source, target = self.groups[copy.read.buffer], self.groups[copy.written.buffer]
         group = merged(copy, source, target)
+        if group is not None and source is not target:
+            group = _with_cases(group, [case for case in cases if case is not copy])
         refusal = "their rows do not lie side by side" if group is None else self._refusal(group, source, target)
         if refusal is not None:
             remark(copy.op, f"the copy stays: {refusal}")
@@ -299,6 +313,14 @@ class Planner:
             if prove(compare("<=", extent, simple), self.space):
                 return simple
         return extent
+
+
+def _with_cases(group: Group, cases: Sequence[Copy]) -> Group:
+    """A group with those copies that are no work in it either."""
+    for case in cases:
+        if case.read.buffer in group.members:
+            group = merged(case, group, group) or group
+    return group
 
 
 def _fits(shape: _Shape, parts: Sequence[_Shape]) -> bool:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
 from xdsl.ir import Attribute, SSAValue
 
 from tempo_ir.dialects.sdg import (
@@ -40,7 +40,7 @@ from tempo_ir.dialects.sdg import (
     TokenType,
     domain_of,
 )
-from tempo_ir.dialects.sdg.attributes import DomainAttr, IndexAttr
+from tempo_ir.dialects.sdg.attributes import BLOCKS, DomainAttr, IndexAttr
 from tempo_ir.dialects.sdg.structure import case_domain
 from tempo_ir.dialects.sdg.symbols import attribute_at, type_at
 from tempo_ir.index import TRUE, Cond, Const, Domain, Entry, Index, Sym, compare, conj, substitute
@@ -71,6 +71,10 @@ class Rewriter:
     def run(self) -> None:
         """Write the program over blocks; what is in its place is erased."""
         self.program.space = self.blocks.space
+        known = self.program.attributes.get(BLOCKS, DictionaryAttr({}))
+        assert isinstance(known, DictionaryAttr)
+        here = {self.blocks.dim: IndexAttr((self.blocks.point,))}
+        self.program.attributes[BLOCKS] = DictionaryAttr({**known.data, **here})
         made = [(op, self._copy(op, self.placed, ""), op in self.sides.backward) for op in self.sides.ops]
         made += [(op, self._copy(op, self.anew, "_again"), True) for op in self.again]
         for old, new, reads_anew in made:
