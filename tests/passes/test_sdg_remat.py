@@ -465,3 +465,27 @@ def test_a_cell_keeps_two_rows_of_each_block():
         for key, value in expected.items():
             np.testing.assert_allclose(found[key], value, 1e-10, 1e-10, err_msg=f"{key} at T = {size}")
     assert 5 * executable.stats.peak_bytes < whole.stats.peak_bytes
+
+
+def test_how_many_numbers_a_range_has_does_not_count_on_from_the_start():
+    @tp.program
+    def program():
+        t, T = tp.dim("t")
+        w = tp.input("w", tp.f64[3, 3])
+        x = tp.input("x", tp.f64[3], over=t)
+        ahead = tp.arange(tp.minimum(T - t, 2)).cast(tp.f64).sum()
+        h = tp.tensor("h", tp.f64[3], over=t)
+        h[0] = x[0]
+        h[t] = tp.tanh(h[t - 1] @ w + x * ahead)
+        tp.output("dw", tp.grad(tp.sum(h[0:T] ** 2), w))
+
+    plain = apply(program().module.clone(), "sdg-autodiff")
+    blocks = apply(plain.clone(), "sdg-remat", block=2)
+    assert "sdg.arange [0:" in str(blocks)
+    for size in (1, 2, 3, 6):
+        arguments = draw(program_of(plain), {"T": size}, 0)
+        for start in (0, 5):
+            expected, found = (
+                run(program_of(each), arguments, {"T": size}, start={"t": start}) for each in (plain, blocks)
+            )
+            np.testing.assert_allclose(found["dw"], expected["dw"], 1e-10, 1e-12)

@@ -1,6 +1,6 @@
 // RUN: tempo-opt %s -t triton | filecheck %s
 
-// One line per op; values go by their names, by the buffer they are read from or written to, or by what they are.
+// One line per op, none where a line before has it or nobody reads it; values go by their names, by the buffer they are read from or written to, or by what they are.
 
 // CHECK:       # ---- scale.py
 // CHECK-NEXT:  import triton
@@ -38,11 +38,9 @@ tile.kernel @scale(%x: !tile.ptr<bf16>, %out: !tile.ptr<bf16>, %n: index) grid [
 // CHECK:       def dots(a_ptr, b_ptr, c_ptr):
 // CHECK:           a = tl.load(a_ptr + range_16[:, None] * 64 + range_64[None, :]).to(tl.float32)
 // CHECK-NEXT:      b = tl.load(b_ptr + range_64[:, None] * 32 + range_32[None, :]).to(tl.float32)
-// CHECK-NEXT:      zero = tl.full((16, 32), 0.0, tl.float32)
-// CHECK-NEXT:      c = tl.dot(a.to(tl.float16), b.to(tl.float16), zero, input_precision="ieee")
+// CHECK-NEXT:      c = tl.dot(a.to(tl.float16), b.to(tl.float16), tl.full((16, 32), 0.0, tl.float32), input_precision="ieee")
 // CHECK-NEXT:      tl.store(c_ptr + range_16[:, None] * 32 + range_32[None, :], c)
 // CHECK-NEXT:      row = tl.load(a_ptr + range_1[:, None] * 64 + range_64[None, :]).to(tl.float32)
-// CHECK-NEXT:      none = tl.full((1, 32), 0.0, tl.float32)
 // CHECK-NEXT:      product = tl.sum(row[:, :, None] * b[None, :, :], axis=1)
 // CHECK-NEXT:      more = product + tl.sum(row[:, :, None] * b[None, :, :], axis=1)
 // CHECK-NEXT:      tl.debug_barrier()

@@ -48,6 +48,7 @@ from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
 from tempo_ir.lowering.kernels.named_points import name_points
+from tempo_ir.lowering.kernels.naming import name_pointers
 from tempo_ir.lowering.kernels.orders import order_axes
 from tempo_ir.lowering.kernels.translation import (
     Translation,
@@ -82,7 +83,10 @@ class LoopLowerKernelsPass(ModulePass):
             if program.ending is not None:
                 verify_ending(program, program.ending)  # no pass has let it be named where it is not known
             name_points(program)
-            op.body.block.add_ops([translation.kernel for translation in lowering.kernels.values()])
+            kernels = [translation.kernel for translation in lowering.kernels.values()]
+            launches = [inner for inner in program.walk() if isinstance(inner, LaunchOp)]
+            name_pointers(launches, {kernel.sym_name.data: kernel for kernel in kernels})
+            op.body.block.add_ops(kernels)
 
 
 @dataclass

@@ -61,7 +61,10 @@ def pointer_and_mask(values: Values, op: memory.AccessOp) -> tuple[str, str | No
     scalars: list[_Offset] = []
     terms: list[str] = []
     masks: list[str] = []
-    if view.offset is not None:
+    begin = None if view.offset is None else constant_of(view.offset)
+    if begin is not None:
+        fixed = begin
+    elif view.offset is not None:
         scalars.append(_Offset(values.use(view.offset), static_bounds(view.offset)))
     for axis, extent in enumerate(op.block.data):
         index, size, stride = op.indices[axis], _static(view.sizes[axis]), _static(view.strides[axis])

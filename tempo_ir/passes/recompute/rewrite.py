@@ -40,10 +40,10 @@ from tempo_ir.dialects.sdg import (
     TokenType,
     domain_of,
 )
-from tempo_ir.dialects.sdg.attributes import BLOCKS, DomainAttr, IndexAttr
+from tempo_ir.dialects.sdg.attributes import BLOCKS, DomainAttr, EntryAttr, IndexAttr
 from tempo_ir.dialects.sdg.structure import case_domain
 from tempo_ir.dialects.sdg.symbols import attribute_at, type_at
-from tempo_ir.index import TRUE, Cond, Const, Domain, Entry, Index, Sym, compare, conj, substitute
+from tempo_ir.index import TRUE, Cond, Const, Domain, Entry, Index, Slice, Sym, compare, conj, substitute
 from tempo_ir.passes.building import GraphBuilder, normal_form
 from tempo_ir.passes.recompute.blocks import Blocks
 from tempo_ir.passes.recompute.sides import Sides, shift_of
@@ -94,6 +94,9 @@ class Rewriter:
         counts = isinstance(op, IndexOp | ArangeOp | RandomOp)
         here = self.blocks.counted if counts else self.blocks.bindings
         properties: dict[str, Attribute] = {name: attribute_at(value, here) for name, value in op.properties.items()}
+        if isinstance(op, ArangeOp):  # its first number counts on from where a call starts, how many there are does not
+            first, count = substitute(op.range.start, here), substitute(op.range.extent, self.blocks.bindings)
+            properties["range"] = EntryAttr(Slice(first, first + count * op.range.step, op.range.step))
         if isinstance(op, RandomOp):
             properties["point"] = IndexAttr(substitute(op.point or tuple(map(Sym, op.domain.dims)), here))
         properties["domain"] = DomainAttr(self.blocks.domain(op.domain))
