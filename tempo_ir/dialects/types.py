@@ -168,7 +168,6 @@ def holds(wide: Attribute, narrow: Attribute) -> bool:
     return least <= low and high <= greatest
 
 
-@lru_cache(maxsize=16384)
 def accessed_type(tensor_type: Attribute, index: Index, dims: tuple[str, ...] = ()) -> Tensor:
     """The type of `%x[index]` where `%x : tensor_type` varies over `dims`.
 
@@ -178,12 +177,17 @@ def accessed_type(tensor_type: Attribute, index: Index, dims: tuple[str, ...] = 
     Raises VerifyException where a slice would gather rows of different extents.
     """
     tensor_type = as_tensor(tensor_type)
+    if not any(isinstance(entry, Slice) for entry in index) and isinstance(tensor_type.encoding, NoneAttr):
+        return tensor_type
+    return _accessed_type(tensor_type, index, dims)
+
+
+@lru_cache(maxsize=16384)
+def _accessed_type(tensor_type: Tensor, index: Index, dims: tuple[str, ...]) -> Tensor:
     if not index:
         return tensor_type
     shape = shape_of(tensor_type)
     leading = tuple(entry.extent for entry in index if isinstance(entry, Slice))
-    if not leading and tensor_type.encoding == NoneAttr():
-        return tensor_type
     points: dict[str, Expr] = {}
     for dim, entry in zip(dims, index, strict=False):
         if isinstance(entry, Slice):

@@ -25,17 +25,21 @@ from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import Const, Entry, Expr, Index, Slice, Sym, as_expr, index_text
 from tempo_ir.index.isl import Set, Writer, counterexample, encode, entry_text, params_set, read_set, tuple_text
 from tempo_ir.index.rules import PROGRAM_FACTS, at_least_zero, simplify
+from tempo_ir.lowering.instances import Frame, Instance, instances
 from tempo_ir.lowering.proofs import IllegalError
-from tempo_ir.lowering.storage.instances import Instance, instances
 
 
 class OutOfBoundsError(IllegalError):
     """A loop program that leaves its buffers."""
 
 
-def check_bounds(program: ProgramOp) -> None:
-    """Prove that a program stays inside of its buffers. Raises OutOfBoundsError with the op, the rows and a point."""
-    check_bounds_of(instances(program), program.space)
+def check_bounds(program: ProgramOp, read: Sequence[Instance] | None = None) -> None:
+    """
+    Prove that a program, of which `read` was read, stays inside of its buffers.
+
+    Raises OutOfBoundsError with the op, the rows and a point.
+    """
+    check_bounds_of(instances(program) if read is None else read, program.space)
 
 
 def check_bounds_of(some: Iterable[Instance], space: Space) -> None:
@@ -44,11 +48,11 @@ def check_bounds_of(some: Iterable[Instance], space: Space) -> None:
     for instance in some:
         checker.check_loops(instance)
         if isinstance(instance.op, AccessOperation):
-            for access in (*instance.op.reads, *instance.op.writes):
+            for access in (*instance.reads, *instance.writes):
                 checker.check_access(instance, access)
             continue
-        for buffer, index in instance.reads:  # of a free, or of the condition that ends a loop
-            checker.check_rows(instance, buffer, index)
+        for access in instance.reads:  # of a free, or of the condition that ends a loop
+            checker.check_rows(instance, access.buffer, access.index)
 
 
 @dataclass
@@ -57,7 +61,6 @@ class _Checker:
 
     space: Space
     answers: dict[object, str | None] = field(default_factory=dict)
-    patterns: dict[object, int] = field(default_factory=dict)
     right: set[object] = field(default_factory=set)
     seen: set[ForOp] = field(default_factory=set)
 
@@ -69,7 +72,7 @@ class _Checker:
             self.seen.add(loop)
             if at_least_zero(loop.lower, PROGRAM_FACTS):
                 continue
-            outer = Instance(loop, instance.loops[: depth + 1], instance.guard, ())
+            outer = Frame(instance.frame.loops[: depth + 1], instance.frame.guard)
             writer = Writer(outer.iterators, self.space.params)
             fault = self._asked(outer, writer, f"{encode(loop.iterator)} < 0", ("loop", loop.lower))
             if fault is not None:
@@ -79,14 +82,13 @@ class _Checker:
         """The rows are there and have room for what is taken."""
         buffer, index = access.buffer, access.index
         assert isinstance(buffer.type, BufferType)
-        if not index and not buffer.type.dims and access.type == buffer.type.row:
-            return
-        pattern = instance.pattern
-        question = (self.patterns.setdefault(pattern, len(self.patterns)), index, buffer.type, access.type)
-        if question not in self.right:
-            self.check_rows(instance, buffer, index)
-            self.check_room(instance, buffer, index, access.type)
-            self.right.add(question)
+        dims = buffer.type.dims
+        if index or dims:
+            question = (instance.frame, index, dims)
+            if question not in self.right:
+                self.check_rows(instance, buffer, index)
+                self.right.add(question)
+        self.check_room(instance, buffer, index, access.type)
 
     def check_rows(self, instance: Instance, buffer: SSAValue, index: Index) -> None:
         """The rows at an index are there; of a range without points nothing is accessed, whatever the other entries."""
@@ -99,11 +101,11 @@ class _Checker:
         ]
         if not open_:
             return
-        writer = Writer(instance.iterators, self.space.params)
+        writer = Writer(instance.frame.iterators, self.space.params)
         seen = [entry for entry in index if isinstance(entry, Slice) and all(entry != other for other, _ in open_)]
         something = [f"{writer.expr(entry.start)} < {writer.expr(entry.stop)}" for entry in seen]
         wrong = " and ".join([*something, self._outside(writer, open_)])
-        fault = self._asked(instance, writer, wrong, ("rows", tuple(open_), tuple(seen)))
+        fault = self._asked(instance.frame, writer, wrong, ("rows", tuple(open_), tuple(seen)))
         if fault is not None:
             what = "freed" if isinstance(instance.op, FreeOp) else "accessed"
             message = f"{_text(buffer, index)} is {what} outside of the rows of its buffer, {buffer.type}: {fault}"
@@ -128,10 +130,10 @@ class _Checker:
         assert isinstance(buffer.type, BufferType)
         ranges = [entry for entry in index if isinstance(entry, Slice)]
         slices = len(ranges)
-        if not slices and taken == buffer.type.row and taken.encoding == NoneAttr():
+        if not slices and isinstance(taken.encoding, NoneAttr) and taken == buffer.type.row:
             return
         room, extents = shape_of(buffer.type.accessed(index)), shape_of(taken)
-        writer = Writer(instance.iterators, self.space.params)
+        writer = Writer(instance.frame.iterators, self.space.params)
         wrong = tuple(_too_large(extents, room, slices))
         if not wrong:
             return
@@ -140,17 +142,17 @@ class _Checker:
             " and ".join([f"{writer.expr(left)} {relation} {writer.expr(right)}", *(some if relation == ">" else ())])
             for left, relation, right in wrong
         ]
-        fault = self._asked(instance, writer, f"({' or '.join(faults)})", ("room", wrong, tuple(ranges)))
+        fault = self._asked(instance.frame, writer, f"({' or '.join(faults)})", ("room", wrong, tuple(ranges)))
         if fault is not None:
             message = f"{taken} does not fit into {_text(buffer, index)} of {buffer.type}: {fault}"
             raise OutOfBoundsError(message, instance.op)
 
-    def _asked(self, instance: Instance, writer: Writer, wrong: str, question: object) -> str | None:
+    def _asked(self, frame: Frame, writer: Writer, wrong: str, question: object) -> str | None:
         """A point at which an operation runs and something is wrong; None if there is none."""
-        key = (instance.pattern, question)
+        key = (frame, question)
         if key not in self.answers:
-            held = writer.cond(instance.holds())
-            names = [encode(name) for name in instance.iterators]
+            held = writer.cond(frame.holds)
+            names = [encode(name) for name in frame.iterators]
             points = read_set(writer.declared(f"{tuple_text('', names)} : ({held}) and {writer.natural()} and {wrong}"))
             self.answers[key] = self._example(points)
         return self.answers[key]

@@ -71,7 +71,7 @@ def planned(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[loop.ProgramOp,
     """A planned program and what is claimed of it."""
     claims: list[Claim] = []
 
-    def keep(program: loop.ProgramOp, claim: Claim) -> None:
+    def keep(program: loop.ProgramOp, claim: Claim, read: object) -> None:
         claims.append(claim)
 
     program = schedule_program(parse(text))

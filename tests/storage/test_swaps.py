@@ -272,7 +272,7 @@ def claims(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[loop.ProgramOp, 
     swapped: list[SwapClaim] = []
     program = schedule_program(parse(text))
     with monkeypatch.context() as patch:
-        patch.setattr(driver, "check_storage", lambda program, claim: stored.append(claim))
+        patch.setattr(driver, "check_storage", lambda program, claim, read: stored.append(claim))
         patch.setattr(driver, "check_swap", lambda program, claim: swapped.append(claim))
         driver.plan_storage(program)
     check_storage(program, stored[-1])
@@ -343,7 +343,7 @@ STORED: list[tuple[Callable[[loop.ProgramOp], None], str]] = [
     (drop_an_offload, "a result is lost"),
     (fetch_before_the_offload, "read before it is written"),
     (ring_too_short, "overwritten while it is still read"),
-    (fewer_come_first, "a row is read that is never written"),
+    (fewer_come_first, "at other points"),
     (guarded_away, "at other points"),
     (fetch_another_row, "rows other than those planned"),
 ]
@@ -430,7 +430,7 @@ def test_what_is_not_proved_is_dropped(checker: str, monkeypatch: pytest.MonkeyP
     """Where a proof of a swap fails, the program is what it was before, and a remark says so."""
     calls: list[str] = []
 
-    def fails(program: loop.ProgramOp, claim: object) -> None:
+    def fails(program: loop.ProgramOp, claim: object, read: object = None) -> None:
         calls.append(checker)
         if checker == "check_swap" or len(calls) > 1:
             raise IllegalError("no proof", program)

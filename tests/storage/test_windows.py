@@ -9,8 +9,9 @@ import pytest
 
 import tempo_ir as tp
 from tempo_ir.dialects import loop
+from tempo_ir.lowering.instances import instances
 from tempo_ir.lowering.storage.in_place import may_be_overwritten
-from tempo_ir.lowering.storage.instances import instances, reads_in_place
+from tempo_ir.lowering.storage.pointwise import reads_in_place
 from tempo_ir.lowering.storage.uses import program_uses
 from tempo_ir.reference.sdg import run
 from tests.schedule.schedule_support import parse

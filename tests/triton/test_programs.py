@@ -190,7 +190,9 @@ print(outputs["window"][:, 0].tolist())
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "[1.0, 2.5, 4.25]\n"
-    assert "walk({" in (tmp_path / "walked" / "README.md").read_text()
+    text = (tmp_path / "walked" / "README.md").read_text()
+    assert "walk({" in text
+    assert "| `mul_add` | mul, constant, add | 4 |" in text
 
 
 @tp.program

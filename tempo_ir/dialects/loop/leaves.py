@@ -8,6 +8,7 @@ from abc import ABC
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, StringAttr, SymbolRefAttr, TensorType, i32
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -67,12 +68,14 @@ class AccessOperation(LoopOperation, ABC):
     @property
     def reads(self) -> tuple[BufferAccess, ...]:
         """The rows read, in the order of the block arguments."""
-        return _accesses(self.operands, self.in_indices, self.in_types, 0)
+        return tuple(map(BufferAccess, self.operands, *_rows(self, "in")))
 
     @property
     def writes(self) -> tuple[BufferAccess, ...]:
         """The rows written, in the order of the yielded values."""
-        return _accesses(self.operands, self.out_indices, self.out_types, len(self.in_indices.data))
+        indices, types = _rows(self, "out")
+        buffers = tuple(self.operands)
+        return tuple(map(BufferAccess, buffers[len(buffers) - len(types) :], indices, types))
 
     @property
     def point(self) -> tuple[tuple[str, Expr], ...]:
@@ -96,12 +99,21 @@ class AccessOperation(LoopOperation, ABC):
             _verify_access(access)
 
 
-def _accesses(
-    operands: Sequence[SSAValue], indices: ArrayAttr[IndexAttr], types: ArrayAttr[TensorType], first: int
-) -> tuple[BufferAccess, ...]:
-    """The accesses of some operands, from the first on; asked for so often that xDSL's segments are not read."""
-    buffers = operands[first : first + len(indices.data)]
-    return tuple(map(BufferAccess, buffers, [index.data for index in indices.data], types.data))
+def _rows(op: AccessOperation, side: Literal["in", "out"]) -> tuple[list[Index], Sequence[Tensor]]:
+    """The indices and the types of the accesses on one side; asked for so often that xDSL's accessors, which are slow,
+    are not."""
+    indices, types = op.properties[f"{side}_indices"], op.properties[f"{side}_types"]
+    return [index.data for index in cast("ArrayAttr[IndexAttr]", indices)], cast("ArrayAttr[Tensor]", types).data
+
+
+@lru_cache(maxsize=4096)
+def _indices(indices: tuple[Index, ...]) -> ArrayAttr[IndexAttr]:
+    return ArrayAttr(map(IndexAttr, indices))
+
+
+@lru_cache(maxsize=4096)
+def _point(point: tuple[tuple[str, Expr], ...]) -> PointAttr:
+    return PointAttr(point)
 
 
 @lru_cache(maxsize=1024)
@@ -125,15 +137,15 @@ def _verify_access(access: BufferAccess) -> None:
 
 
 def access_properties(
-    reads: Sequence[BufferAccess], writes: Sequence[BufferAccess], point: PointAttr
+    reads: Sequence[BufferAccess], writes: Sequence[BufferAccess], point: Sequence[tuple[str, Expr]]
 ) -> dict[str, Attribute]:
     """The properties that every access operation has."""
     return {
-        "in_indices": ArrayAttr([IndexAttr(access.index) for access in reads]),
-        "out_indices": ArrayAttr([IndexAttr(access.index) for access in writes]),
+        "in_indices": _indices(tuple([access.index for access in reads])),
+        "out_indices": _indices(tuple([access.index for access in writes])),
         "in_types": ArrayAttr([access.type for access in reads]),
         "out_types": ArrayAttr([access.type for access in writes]),
-        "point": point,
+        "point": _point(tuple(point)),
     }
 
 
@@ -216,7 +228,7 @@ class BodyOperation(AccessOperation, ABC):
             self,
             operands=[access.buffer for access in (*reads, *writes)],
             properties={
-                **access_properties(reads, writes, PointAttr(tuple(point))),
+                **access_properties(reads, writes, point),
                 "operandSegmentSizes": _segments(len(reads), len(writes)),
             },
             regions=[body],
@@ -225,8 +237,8 @@ class BodyOperation(AccessOperation, ABC):
     @property
     def yielded(self) -> tuple[SSAValue, ...]:
         """The values written."""
-        last = self.body.block.last_op
-        return tuple(last.values) if isinstance(last, YieldOp) else ()
+        last = self.regions[0].block.last_op
+        return tuple(last.operands) if isinstance(last, YieldOp) else ()
 
     def verify_(self) -> None:
         super().verify_()
@@ -332,7 +344,7 @@ class HostOp(AccessOperation):
             properties["vectorized"] = VectorizedAttr(vectorized)
         super().__init__(
             operands=[[access.buffer for access in reads], [access.buffer for access in writes]],
-            properties={**properties, **access_properties(reads, writes, PointAttr(tuple(point)))},
+            properties={**properties, **access_properties(reads, writes, point)},
         )
 
     @property

@@ -112,15 +112,13 @@ class ProgramOp(LoopOperation):
         """The loop that gives a bound its value, if there is one."""
         return next((loop for loop in self.loops() if loop.gives is not None), None)
 
+    def operations(self) -> Iterator[Operation]:
+        """The operations of the program in textual order; the bodies of leaves are not looked into."""
+        return _operations(self.body.block)
+
     def loops(self) -> Iterator[ForOp]:
-        """The loops of the program, outer ones first; the bodies of leaves are not looked into."""
-        waiting = [self.body.block]
-        for block in waiting:
-            for op in block.ops:
-                if isinstance(op, ForOp):
-                    yield op
-                if isinstance(op, ForOp | IfOp):
-                    waiting += [inner for region in op.regions for inner in region.blocks]
+        """The loops of the program in textual order."""
+        return (op for op in self.operations() if isinstance(op, ForOp))
 
     def verify_(self) -> None:
         call = {CALL_SEED, *map(call_start, self.space.names)}
@@ -149,6 +147,14 @@ class ProgramOp(LoopOperation):
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False)
+
+
+def _operations(block: Block) -> Iterator[Operation]:
+    for op in block.ops:
+        yield op
+        if isinstance(op, ForOp | IfOp):
+            for region in op.regions:
+                yield from _operations(region.block)
 
 
 def _verify_names(block: Block, scope: AbstractSet[str]) -> None:
@@ -181,8 +187,9 @@ class BufferOperation(LoopOperation, ABC):
     @property
     def buffer_type(self) -> BufferType:
         """The type of the buffer made."""
-        assert isinstance(self.buffer.type, BufferType)
-        return self.buffer.type
+        type = self.results[0].type
+        assert isinstance(type, BufferType)
+        return type
 
     @property
     def space(self) -> Space | None:

@@ -10,7 +10,6 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from tempo_ir.dialects.loop.attributes import PointAttr
 from tempo_ir.dialects.loop.leaves import (
     AccessOperation,
     BufferAccess,
@@ -28,7 +27,7 @@ class TransferOp(AccessOperation, ABC):
     TO_HOST: ClassVar[bool]
 
     def __init__(self, source: BufferAccess, target: BufferAccess):
-        properties = access_properties([source], [target], PointAttr(()))
+        properties = access_properties([source], [target], ())
         super().__init__(operands=[[source.buffer], [target.buffer]], properties=properties)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -19,8 +19,8 @@ from tempo_ir.dialects.loop import (
 )
 from tempo_ir.dialects.sdg.locations import location_text, value_text
 from tempo_ir.index.expr import Expr, Index, index_text
+from tempo_ir.lowering.instances import Instance, instances
 from tempo_ir.lowering.proofs import IllegalError
-from tempo_ir.lowering.storage.instances import Instance, instances
 
 AT_A_POINT = frozenset(f"sdg.{name}" for name in "random floordiv mod gather scatter_add".split())
 """Ops whose value, or whose error, depends on the point at which a leaf says that it stands."""
@@ -33,7 +33,7 @@ class IllegalKernelError(IllegalError):
         super().__init__(f"internal error, illegal kernel: {message}", op)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # never changed; `frozen` would make it four times as slow to make
 class Inner:
     """An op of a body."""
 
@@ -42,14 +42,14 @@ class Inner:
     attributes: Mapping[str, Attribute]
     operands: tuple[SSAValue, ...]
     results: tuple[SSAValue, ...]
-    types: tuple[Attribute, ...]
+    types: Sequence[Attribute]
     arguments: tuple[SSAValue, ...] = ()
     """Of a fold; so are the next two."""
     body: tuple[Inner, ...] = ()
     yielded: tuple[SSAValue, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # never changed, as above
 class Work:
     """What an operation does at one point, as it was when this was noted: the operation itself may be gone by now."""
 
@@ -78,7 +78,6 @@ class Before:
     """A program as it was: what ran where, and the buffers."""
 
     instances: Mapping[Operation, Instance]
-    frames: Mapping[Operation, tuple[object, ...]]
     work: Mapping[Operation, Work]
     buffers: Mapping[SSAValue, Attribute]
 
@@ -86,39 +85,37 @@ class Before:
 def noted(program: ProgramOp) -> Before:
     """What the proof has to know of a program before its kernels are formed."""
     found = {instance.op: instance for instance in instances(program)}
-    frames = {op: instance.pattern for op, instance in found.items()}
-    return Before(found, frames, {op: work_of(op) for op in found}, buffers_of(program))
+    return Before(found, {op: work_of(instance) for op, instance in found.items()}, buffers_of(program))
 
 
 def buffers_of(program: ProgramOp) -> dict[SSAValue, Attribute]:
     """The buffers of a program, and what each is."""
-    return {op.buffer: op.buffer.type for op in program.walk() if isinstance(op, BufferOperation)}
+    made = (op.results[0] for op in program.operations() if isinstance(op, BufferOperation))
+    return {buffer: buffer.type for buffer in made}
 
 
-def work_of(op: Operation) -> Work:
+def work_of(instance: Instance) -> Work:
     """What an operation does."""
+    op = instance.op
     if not isinstance(op, AccessOperation):
         return Work(op.name, op.location, (), properties=(tuple(op.operands), tuple(op.properties.items())))
+    reads, writes = instance.reads, instance.writes
     if not isinstance(op, BodyOperation):
-        made = tuple(op.properties.items())
-        return Work(op.name, op.location, op.point, op.reads, op.writes, properties=made)
-    body = tuple(map(_inner, _computing(op.body.block)))
-    arguments = tuple(op.body.block.args)
-    return Work(op.name, op.location, op.point, op.reads, op.writes, arguments, body, op.yielded)
+        return Work(op.name, op.location, op.point, reads, writes, properties=tuple(op.properties.items()))
+    body = _inside(op.regions[0].block)
+    return Work(op.name, op.location, op.point, reads, writes, instance.arguments, body, instance.results)
 
 
-def _computing(block: Block) -> list[Operation]:
-    return [op for op in block.ops if not isinstance(op, YieldOp)]
+def _inside(block: Block) -> tuple[Inner, ...]:
+    return tuple([_inner(op) for op in block.ops if not isinstance(op, YieldOp)])
 
 
 def _inner(op: Operation) -> Inner:
-    found = Inner(op.name, dict(op.properties), dict(op.attributes), tuple(op.operands), tuple(op.results),
-                  tuple(op.result_types))  # fmt: skip
+    found = Inner(op.name, dict(op.properties), dict(op.attributes), tuple(op.operands), op.results, op.result_types)
     if not isinstance(op, FoldOp):
         return found
     block = op.body.block
-    return replace(found, arguments=tuple(block.args), body=tuple(map(_inner, _computing(block))),
-                   yielded=op.next_values)  # fmt: skip
+    return replace(found, arguments=block.args, body=_inside(block), yielded=op.next_values)
 
 
 def row_text(buffer: SSAValue, index: Index) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -31,6 +31,7 @@ class BlockGraph:
         self.members: dict[int, list[int]] = {number: [number] for number in self.group_of}
         self.successors: dict[int, set[int]] = {number: set() for number in self.group_of}
         self.predecessors: dict[int, set[int]] = {number: set() for number in self.group_of}
+        self.ranks = list(self.group_of)
         self._connect()
 
     def trial(self) -> BlockGraph:
@@ -41,6 +42,7 @@ class BlockGraph:
         copy.members = {group: list(members) for group, members in self.members.items()}
         copy.successors = {group: set(following) for group, following in self.successors.items()}
         copy.predecessors = {group: set(before) for group, before in self.predecessors.items()}
+        copy.ranks = list(self.ranks)
         return copy
 
     def replace(self, item: Operation, replacement: Operation) -> None:
@@ -66,36 +68,54 @@ class BlockGraph:
                 writer[place] = number
 
     def depend(self, first: int, second: int) -> None:
-        """The group `second` must run after the group `first`."""
-        if first != second:
-            self.successors[first].add(second)
-            self.predecessors[second].add(first)
+        """The group `second` must run after the group `first`, to which it does not lead."""
+        if first == second:
+            return
+        self.successors[first].add(second)
+        self.predecessors[second].add(first)
+        ranks = self.ranks
+        if ranks[first] > ranks[second]:
+            after = self._closure(second, self.successors, lambda group: ranks[group] < ranks[first])
+            before = self._closure(first, self.predecessors, lambda group: ranks[group] > ranks[second])
+            moved = [*sorted(before, key=ranks.__getitem__), *sorted(after, key=ranks.__getitem__)]
+            for group, rank in zip(moved, sorted(ranks[group] for group in moved), strict=True):
+                ranks[group] = rank
+
+    @staticmethod
+    def _closure(start: int, following: Mapping[int, Collection[int]], inside: Callable[[int], bool]) -> set[int]:
+        """A group and all that it leads to along groups that are inside."""
+        seen, waiting = {start}, [start]
+        while waiting:
+            found = [group for group in following[waiting.pop()] if group not in seen and inside(group)]
+            seen.update(found)
+            waiting += found
+        return seen
 
     def group(self, op: Operation) -> int:
         """The group that an operation of the block belongs to."""
         return self.group_of[self.number[op]]
 
     def joins(self, first: int, second: int) -> bool:
-        """Whether two groups may become one: nothing else would have to run between them."""
-        return not self._passes_outside(first, second) and not self._passes_outside(second, first)
+        """Whether two groups may become one: no chain of dependences leads from one to the other through a third."""
+        start, end = sorted((first, second), key=self.ranks.__getitem__)
+        return not self._reaches(self.successors[start] - {end}, (end,))
 
     def reaches(self, start: int, groups: Collection[int]) -> bool:
         """Whether one of the groups must run after the group `start`."""
         return self._reaches(self.successors[start], groups)
 
-    def _passes_outside(self, start: int, end: int) -> bool:
-        """Whether a chain of dependences leads from one group to the other through a third."""
-        return self._reaches(self.successors[start] - {end}, (end,))
-
     def _reaches(self, first: Collection[int], targets: Collection[int]) -> bool:
-        seen, waiting = set(first), list(first)
+        ranks = self.ranks
+        last = max((ranks[target] for target in targets), default=-1)
+        waiting = [group for group in first if ranks[group] <= last]
+        seen = set(waiting)
         while waiting:
             group = waiting.pop()
             if group in targets:
                 return True
-            following = self.successors[group] - seen
-            seen |= following
-            waiting += following
+            found = [after for after in self.successors[group] if after not in seen and ranks[after] <= last]
+            seen.update(found)
+            waiting += found
         return False
 
     def join(self, first: int, second: int) -> None:
@@ -146,18 +166,14 @@ class BlockGraph:
 
 def places(op: Operation) -> tuple[set[Place], set[Place]]:
     """The buffers that an operation reads and those that it writes, with everything inside it."""
+    if isinstance(op, AccessOperation):
+        operands, read = tuple(op.operands), len(op.in_types.data)
+        host = (HOST,) if isinstance(op, HostOp) else ()
+        return set(operands[:read]), {*operands[read:], *host}
     reads: set[Place] = set()
-    writes: set[Place] = set()
-    waiting = [op]
-    while waiting:
-        inner = waiting.pop()
-        if isinstance(inner, AccessOperation):
-            operands, read = inner.operands, len(inner.in_indices)
-            reads.update(operands[:read])
-            writes.update(operands[read:])
-            if isinstance(inner, HostOp):
-                writes.add(HOST)
-            continue
-        writes.update(inner.operands)
-        waiting += [op for region in inner.regions for block in region.blocks for op in block.ops]
+    writes: set[Place] = set(op.operands)
+    for inner in [inner for region in op.regions for block in region.blocks for inner in block.ops]:
+        read, written = places(inner)
+        reads |= read
+        writes |= written
     return reads, writes

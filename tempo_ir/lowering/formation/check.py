@@ -37,7 +37,7 @@ from tempo_ir.lowering.formation.before import (
     row_text,
     work_of,
 )
-from tempo_ir.lowering.storage.instances import Instance, instances
+from tempo_ir.lowering.instances import Instance, comes_first, instances
 
 Row: TypeAlias = tuple[SSAValue, Index]
 
@@ -87,15 +87,15 @@ class _Checker:
         leaves = self.kernels.get(instance.op, (instance.op,))
         for leaf in leaves:
             if leaf not in self.before.instances:
-                raise IllegalKernelError(f"{work_of(instance.op).text} is new", instance.op)
+                raise IllegalKernelError(f"{work_of(instance).text} is new", instance.op)
             origin = self.before.instances[leaf]
             same = len(origin.loops) == len(instance.loops) and all(map(_is, origin.loops, instance.loops))
-            if not same or self.before.frames[leaf] != instance.pattern:
+            if not same or origin.frame != instance.frame:
                 raise IllegalKernelError(f"{self._text(leaf)} runs at other points", instance.op)
         if instance.op in self.kernels:
             self._visit_kernel(instance, leaves)
             return
-        if work_of(instance.op) != self.before.work[instance.op]:
+        if work_of(instance) != self.before.work[instance.op]:
             raise IllegalKernelError(f"{self._text(instance.op)} is not what it was", instance.op)
         self.homes[instance.op].append(Home(instance, {}))
         self.written[instance.op].append(instance)
@@ -104,7 +104,7 @@ class _Checker:
 
     def _visit_kernel(self, instance: Instance, leaves: Sequence[Operation]) -> None:
         """The body of a kernel is that of its leaves, one after the other."""
-        kernel = work_of(instance.op)
+        kernel = work_of(instance)
         reading = _Kernel(kernel, iter(kernel.body), dict(zip(kernel.reads, kernel.arguments, strict=True)))
         for leaf in leaves:
             work = self.before.work[leaf]
@@ -150,16 +150,16 @@ class _Checker:
         """Who reads a buffer from memory runs before and after the same writers of it as before."""
         writers: dict[SSAValue, list[Operation]] = defaultdict(list)
         for op, instance in self.before.instances.items():
-            for buffer in dict.fromkeys(buffer for buffer, _ in instance.writes):
+            for buffer in dict.fromkeys(write.buffer for write in instance.writes):
                 writers[buffer].append(op)
         for reader, instance in self.before.instances.items():
-            for number, (buffer, _) in enumerate(instance.reads):
-                for writer in writers.get(buffer, ()):
+            for number, read in enumerate(instance.reads):
+                for writer in writers.get(read.buffer, ()):
                     self._check_pair(writer, reader, number)
 
     def _check_pair(self, writer: Operation, reader: Operation, number: int) -> None:
         origin = self.before.instances
-        first = _comes_first(origin[writer], origin[reader])
+        first = comes_first(origin[writer], origin[reader])
         for home in self.homes[reader]:
             inside = home.inside.get(number)
             if inside is writer:
@@ -177,7 +177,7 @@ class _Checker:
                     home.instance.op,
                 )
             both = [place for place in places if not _exclude_each_other(place.op, home.instance.op)]
-            if any(_comes_first(place, home.instance) != first for place in both):
+            if any(comes_first(place, home.instance) != first for place in both):
                 order = "before" if first else "after"
                 raise IllegalKernelError(
                     f"{self._text(reader)} runs {order} {self._text(writer)}, which it reads", home.instance.op
@@ -246,14 +246,6 @@ def _is_same(op: Inner, found: Inner, values: Mapping[SSAValue, SSAValue]) -> bo
 
 def _all_same(left: Iterable[SSAValue], right: Iterable[SSAValue]) -> bool:
     return all(a is b for a, b in zip_longest(left, right))
-
-
-def _comes_first(left: Instance, right: Instance) -> bool:
-    """Whether, in one iteration of the loops round both, the left one is over before the right one reads."""
-    common = 0
-    while common < min(len(left.loops), len(right.loops)) and left.loops[common] is right.loops[common]:
-        common += 1
-    return left.time[common] < right.time[common]
 
 
 def _exclude_each_other(left: Operation, right: Operation) -> bool:

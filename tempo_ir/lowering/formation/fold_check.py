@@ -30,7 +30,7 @@ from tempo_ir.index.expr import TRUE, Const, Entry, Index, Slice, Sym, as_expr, 
 from tempo_ir.lowering.bounds import check_bounds_of
 from tempo_ir.lowering.formation.before import AT_A_POINT, Before, IllegalKernelError, Inner, Work, row_text, work_of
 from tempo_ir.lowering.formation.points import Points, read_before_written
-from tempo_ir.lowering.storage.instances import Instance, instances
+from tempo_ir.lowering.instances import Instance, instances
 
 
 def check_folds(program: ProgramOp, before: Before, loops: Mapping[Operation, ForOp]) -> Before:
@@ -54,16 +54,17 @@ def check_folds(program: ProgramOp, before: Before, loops: Mapping[Operation, Fo
         fold.check()
         written.update(fold.writers)
     for instance in after:
-        for buffer, index in instance.reads:
-            given = isinstance(buffer.owner, InputOp | ParameterOp)
-            if given or (buffer not in written and instance.op not in loops):
+        for read in instance.reads:
+            given = isinstance(read.buffer.owner, InputOp | ParameterOp)
+            if given or (read.buffer not in written and instance.op not in loops):
                 continue
-            if (fault := read_before_written(instance, buffer, index, after, program.space)) is not None:
-                text = f"{work_of(instance.op).text} reads {row_text(buffer, index)}, which is not written before"
+            if (fault := read_before_written(instance, read.buffer, read.index, after, program.space)) is not None:
+                row = row_text(read.buffer, read.index)
+                text = f"{work_of(instance).text} reads {row}, which is not written before"
                 raise IllegalKernelError(f"{text}: {fault}", instance.op)
-    work = {op: work_of(op) if op in loops else before.work[op] for op in (instance.op for instance in after)}
-    frames = {instance.op: instance.pattern for instance in after}
-    return Before({instance.op: instance for instance in after}, frames, work, before.buffers)
+    now = {instance.op: instance for instance in after}
+    work = {op: work_of(instance) if op in loops else before.work[op] for op, instance in now.items()}
+    return Before(now, work, before.buffers)
 
 
 def _check_order(after: Sequence[Instance], before: Before, loops: Mapping[Operation, ForOp]) -> None:
@@ -79,10 +80,10 @@ def _check_order(after: Sequence[Instance], before: Before, loops: Mapping[Opera
     for instance, (op, outer) in zip(after, expected.items(), strict=False):
         same = len(outer) == len(instance.loops) and all(a is b for a, b in zip(outer, instance.loops, strict=True))
         if instance.op is not op or not same:
-            raise IllegalKernelError(f"{work_of(instance.op).text} does not stand where it did", instance.op)
+            raise IllegalKernelError(f"{work_of(instance).text} does not stand where it did", instance.op)
         if op in loops:
             continue
-        if instance.pattern != before.frames[op] or work_of(op) != before.work[op]:
+        if instance.frame != before.instances[op].frame or work_of(instance) != before.work[op]:
             raise IllegalKernelError(f"{before.work[op].text} is not what it was", op)
     if len(after) != len(expected):
         raise IllegalKernelError("an operation is new, or lost", after[0].op)
@@ -107,11 +108,11 @@ class _Fold:
     """Values of leaves, and those of the fold that are to be the same in each iteration."""
 
     def __post_init__(self) -> None:
-        self.work = work_of(self.instance.op)
+        self.work = work_of(self.instance)
         for op, origin in self.before.instances.items():
             if not any(loop is self.loop for loop in origin.loops):
                 continue
-            if origin.loops[-1] is not self.loop or origin.pattern != self.before.frames[op]:
+            if origin.loops[-1] is not self.loop or origin.frame.iterators[-1] != self.loop.iterator:
                 self.fail(f"{self.before.work[op].text} is no leaf of the loop")
             for write in self.before.work[op].writes:
                 self.writers.setdefault(write.buffer, []).append(op)
@@ -183,11 +184,9 @@ class _Fold:
             self.fail(f"{value_text(buffer)} is not carried by the loop")
         needed = self.count + 1 if any(write.buffer is buffer for write in self.work.writes) else self.count
         for one, other in ((0, 1), (1, 0)):
-            start = self.outer.within(self.name, 0, minimum(1, needed))
-            if (
-                start.fault(self.before.instances[leaves[one]].holds()) is None
-                and self.outer.within(self.name, 1, needed).fault(self.before.instances[leaves[other]].holds()) is None
-            ):
+            start, later = self.outer.within(self.name, 0, minimum(1, needed)), self.outer.within(self.name, 1, needed)
+            first, following = (self.before.instances[leaves[number]].frame.holds for number in (one, other))
+            if start.fault(first) is None and later.fault(following) is None:
                 return works[one], works[other]
         self.fail(f"{value_text(buffer)} is not made in each iteration")
 
@@ -216,7 +215,7 @@ class _Fold:
             self.fail(f"a value of {self.before.work[leaf].text} has another type")
         if leaf not in self.ran:
             self.ran.add(leaf)
-            if (fault := self.steps.fault(self.before.instances[leaf].holds())) is not None:
+            if (fault := self.steps.fault(self.before.instances[leaf].frame.holds)) is not None:
                 self.fail(f"{self.before.work[leaf].text} did not run: {fault}")
         self.waiting.append((leaf, old, new))
 

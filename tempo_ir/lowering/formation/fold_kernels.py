@@ -31,9 +31,10 @@ from tempo_ir.dialects.types import Extent, shape_of
 from tempo_ir.index import Domain, IndexExpressionError, compare
 from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.folding import fold_of
-from tempo_ir.lowering.formation.fusion import LARGEST, Group, depends_on_point, ordered, row_of
+from tempo_ir.lowering.formation.fusion import LARGEST, Group, ordered
 from tempo_ir.lowering.formation.kernels import kernel_of
-from tempo_ir.lowering.formation.rules import Cost, cost_of
+from tempo_ir.lowering.formation.leaf import Leaf, row_of
+from tempo_ir.lowering.formation.rules import Cost
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, doubled, folds_of, values_of
 
 OPEN_BLOCK, FIXED_BLOCK = 64, 256
@@ -57,10 +58,13 @@ class Folds:
         if not self.groups:
             return {}
         graph = self.graph
-        kernels = {graph.group(group.leaves[0]): kernel_of(group) for group in self.groups}
+        kernels: dict[int, Operation] = {}
         leaves: dict[Operation, Sequence[Operation]] = {}
-        for kernel, group in zip(kernels.values(), self.groups, strict=True):
-            leaves[kernel] = ordered(group)
+        for group in self.groups:
+            taken = ordered(group)
+            kernel = kernel_of(group, taken, emptied=True)
+            kernels[graph.group(group.leaves[0].op)] = kernel
+            leaves[kernel] = [leaf.op for leaf in taken]
         order: list[Operation] = []
         for number in graph.order():
             order += [kernels[number]] if number in kernels else [graph.items[item] for item in graph.members[number]]
@@ -72,14 +76,17 @@ class Folds:
         return leaves
 
 
-def fold_loops(block: Block, program: ProgramOp) -> Folds:
-    """Put leaves with folds in the place of the loops of a block that can be kernels, and say what comes into them."""
+def fold_loops(block: Block, program: ProgramOp) -> Folds | None:
+    """Put leaves with folds in the place of the loops of a block that can be kernels, and say what comes into them;
+    None where no loop is a fold."""
     loops: dict[ComputeOp, ForOp] = {}
     for loop in [op for op in block.ops if isinstance(op, ForOp)]:
         if (leaf := fold_of(loop, program)) is not None:
             block.insert_op_before(leaf, loop)
             loop.detach()
             loops[leaf] = loop
+    if not loops:
+        return None
     folds = Folds(block, BlockGraph(block))
     gone = {op for loop in loops.values() for op in loop.walk()}
     for leaf, loop in loops.items():
@@ -109,7 +116,8 @@ def _best(leaf: ComputeOp, gone: set[Operation], graph: BlockGraph, program: Pro
             growth.add_makers()
         if not growth.has_one_shape():
             continue
-        kernel = kernel_of(growth.group())
+        group = growth.group()
+        kernel = kernel_of(group, ordered(group), emptied=False)
         serves = is_one_kernel(kernel, leaf, program)
         kernel.erase()
         if serves:
@@ -145,14 +153,18 @@ class _Growth:
 
     def _fitting(self, ops: Iterable[Operation]) -> list[ComputeOp]:
         """The leaves among some operations that may be computed in the kernel, in program order."""
-        leaves = [
+        fitting = [
             op
             for op in dict.fromkeys(ops)
             if isinstance(op, ComputeOp) and op in self.graph.number and op not in self.members and len(op.outs) == 1
-            if cost_of(op) is not Cost.ALONE and (not depends_on_point(op) or op.point == self.leaf.point)
+            if self._fits(Leaf.of(op))
             if len(self.graph.members[self.graph.group(op)]) == 1  # in no other fold's kernel
         ]
-        return sorted(leaves, key=lambda op: self.graph.number[op])
+        return sorted(fitting, key=lambda op: self.graph.number[op])
+
+    def _fits(self, leaf: Leaf) -> bool:
+        """Whether a kernel may hold a leaf, at the point of this fold where it depends on that."""
+        return leaf.cost is not Cost.ALONE and (not leaf.depends_on_point or leaf.op.point == self.leaf.point)
 
     def add_makers(self) -> None:
         """Take in the leaves that make the first values of the fold, and nothing else; and what costs little of the
@@ -170,7 +182,7 @@ class _Growth:
                 continue
             for writer in self._fitting(writers):
                 alone = not set(users) - {writer, *self.members}
-                if alone and cost_of(writer) <= dearest and writer.writes[0] == access and self._join(writer):
+                if alone and Leaf.of(writer).cost <= dearest and writer.writes[0] == access and self._join(writer):
                     waiting += [(read, dearest) for read in writer.reads]
 
     def add_readers(self) -> None:
@@ -183,7 +195,9 @@ class _Growth:
         needed = self.needed()
         shapes = {shape_of(access.type) for access in needed}
         readers = [op for access in needed for op in self._users(access.buffer) if op not in self.members]
-        leaves = [op for op in self._fitting(readers) if cost_of(op) <= Cost.HEAVY and self._reads_whole(op, needed)]
+        leaves = [
+            op for op in self._fitting(readers) if Leaf.of(op).cost <= Cost.HEAVY and self._reads_whole(op, needed)
+        ]
         if len(shapes) > 1:
             return leaves[0] if leaves else None
         if len(readers) != 1 or not leaves or shape_of(leaves[0].writes[0].type) not in shapes:
@@ -212,7 +226,9 @@ class _Growth:
         """The members, in program order, and what of theirs is written."""
         members = sorted(self.members, key=lambda op: self.graph.number[op])
         needed = self.needed()
-        return Group(list(members), shape_of(needed[0].type), {}, {row_of(access) for access in needed})
+        return Group(
+            [Leaf.of(op) for op in members], shape_of(needed[0].type), {}, {row_of(access) for access in needed}
+        )
 
 
 def is_one_kernel(kernel: KernelOp, leaf: ComputeOp, program: ProgramOp) -> bool:

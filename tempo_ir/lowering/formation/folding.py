@@ -130,12 +130,16 @@ def fold_of(op: ForOp, program: ProgramOp) -> ComputeOp | None:
 
 def _last(op: ForOp, leaves: Sequence[tuple[ComputeOp, tuple[Cond, ...]]]) -> Expr:
     """The iteration whose values are read after the loop."""
-    inside = {leaf for leaf, _ in leaves}
-    for write in dict.fromkeys(write for leaf, _ in leaves for write in leaf.writes):
+    inside: set[Operation] = {leaf for leaf, _ in leaves}
+    for leaf, _ in leaves:
+        (buffer,) = leaf.outs
+        users = [user for use in buffer.uses if (user := use.operation) not in inside]
+        if not users:
+            continue
+        (write,) = leaf.writes
         places = [number for number, entry in enumerate(write.index) if entry == Sym(op.iterator)]
-        for use in write.buffer.uses:
-            user = use.operation
-            if user in inside or not isinstance(user, BodyOperation) or len(places) != 1:
+        for user in users:
+            if not isinstance(user, BodyOperation) or len(places) != 1:
                 continue
             for access in user.reads:
                 entry = access.index[places[0]] if access.buffer is write.buffer else None

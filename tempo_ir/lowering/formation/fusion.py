@@ -13,38 +13,21 @@ rows that are in memory anyway, and computing it again is little beside the prod
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferAccess, ComputeOp
 from tempo_ir.dialects.types import Shape, shape_of
-from tempo_ir.index import Index
 from tempo_ir.lowering.formation.block_graph import BlockGraph
+from tempo_ir.lowering.formation.leaf import Leaf, Row, row_of
 from tempo_ir.lowering.formation.prologues import prologues
-from tempo_ir.lowering.formation.rules import (
-    DEAREST,
-    Cost,
-    Read,
-    cost_of,
-    is_amortised,
-    is_query,
-    is_weighted_sum,
-    reads_of,
-    work_of,
-)
+from tempo_ir.lowering.formation.rules import DEAREST, Cost, Read, is_amortised, is_query, is_weighted_sum, reads_of
 
-Row = tuple[SSAValue, Index]
-"""A buffer and the rows of it that are accessed."""
-
-Readers = dict[int, list[tuple[BodyOperation, SSAValue]]]
+Readers = dict[int, list[tuple[Leaf, SSAValue]]]
 """Per group the leaves in it that read a value, with the arguments that stand for it."""
-
-AT_A_POINT = (
-    sdg.RandomOp, sdg.IndexOp, sdg.ArangeOp, sdg.FloordivOp, sdg.ModOp, sdg.GatherOp, sdg.ScatterAddOp,
-)  # fmt: skip
 
 LARGEST = 64
 """Leaves of one kernel: beyond this a kernel only gets harder to compile."""
@@ -54,192 +37,176 @@ LARGEST = 64
 class Group:
     """Leaves that become one kernel, in program order, and the values among them that others need."""
 
-    leaves: list[BodyOperation]
+    leaves: list[Leaf]
     shape: Shape
-    asked: dict[BodyOperation, Read]
+    asked: dict[Leaf, Read]
     """The worst read between each leaf and what the kernel writes; SAME of those that are only written."""
     written: set[Row]
-    copies: list[BodyOperation] = field(default_factory=list[BodyOperation])
+    copies: list[Leaf] = field(default_factory=list[Leaf])
     """Leaves that stay where they are and are computed here too."""
+
+    @staticmethod
+    def of(leaf: Leaf) -> Group:
+        """A leaf alone, of one value."""
+        (value,), (write,) = leaf.yielded, leaf.writes
+        return Group([leaf], shape_of(value.type), {leaf: Read.SAME}, {row_of(write)})
 
 
 def form_groups(block: Block) -> tuple[BlockGraph, dict[int, Group]]:
     """The groups of a block, by their number in the graph; operations that are no leaves have none."""
-    graph = BlockGraph(block)
-    groups: dict[int, Group] = {}
-    holders: dict[BodyOperation, list[int]] = {}
-    copied = prologues(graph)
-    for op in reversed(graph.items):
-        if isinstance(op, ComputeOp) and len(op.outs) == 1:
-            holders[op] = _place(op, graph, groups, _readers(op, graph, holders), op in copied)
-    return graph, groups
+    growth = _Growth(block)
+    for op, leaf in reversed(growth.leaves.items()):
+        if isinstance(op, ComputeOp) and len(leaf.writes) == 1:
+            growth.holders[leaf] = growth.place(leaf)
+    return growth.graph, growth.groups
 
 
-def _place(
-    leaf: BodyOperation, graph: BlockGraph, groups: dict[int, Group], readers: Readers | None, is_copied: bool
-) -> list[int]:
-    """Put a leaf into a group of its readers, copies into all of them, or a group of its own; who holds it."""
-    own = graph.group(leaf)
-    (value,) = leaf.yielded
-    cost = cost_of(leaf)
-    if cost is Cost.ALONE or readers is None:
-        groups[own] = Group([leaf], shape_of(value.type), {leaf: Read.SAME}, {row_of(leaf.writes[0])})
+class _Growth:
+    """The groups of a block while leaves find theirs; `holders` are the groups that a leaf is in, `copied` the leaves
+    that each product computes again."""
+
+    def __init__(self, block: Block):
+        self.graph = BlockGraph(block)
+        self.leaves: dict[Operation, Leaf] = {
+            op: Leaf.of(op) for op in self.graph.items if isinstance(op, BodyOperation)
+        }
+        self.copied = prologues(self.leaves)
+        self.groups: dict[int, Group] = {}
+        self.holders: dict[Leaf, Sequence[int]] = {}
+
+    def place(self, leaf: Leaf) -> Sequence[int]:
+        """Put a leaf into a group of its readers, copies into all of them, or a group of its own; who holds it."""
+        own = self.graph.group(leaf.op)
+        readers = None if leaf.cost is Cost.ALONE else self._readers(leaf)
+        is_little = leaf.cost is Cost.FREE or leaf in self.copied
+        if readers and is_little and self._copy_everywhere(leaf, readers):
+            return list(readers)
+        if readers:
+            needed = len(readers) > 1 or not _is_temporary(leaf) or _is_read_elsewhere(leaf, readers)
+            for number in sorted(readers, key=lambda group: self.graph.members[group][0]):
+                asked = self._accepted(number, leaf, readers[number], needed)
+                if asked is not None and self.graph.joins(own, number):
+                    _add(self.groups[number], leaf, asked, needed)
+                    self.graph.join(own, number)
+                    return [number]
+        self.groups[own] = Group.of(leaf)
         return [own]
-    if (cost is Cost.FREE or is_copied) and _copy_everywhere(leaf, cost, graph, groups, readers, is_copied):
-        return list(readers)
-    for number in sorted(readers, key=lambda n: graph.members[n][0]):
-        needed = len(readers) > 1 or not _is_temporary(leaf) or _is_read_elsewhere(leaf, readers)
-        if _accepts(groups[number], leaf, cost, readers[number], needed, is_copied) and graph.joins(own, number):
-            _add(groups[number], leaf, readers[number], needed)
-            graph.join(own, number)
-            return [number]
-    groups[own] = Group([leaf], shape_of(value.type), {leaf: Read.SAME}, {row_of(leaf.writes[0])})
-    return [own]
 
+    def _readers(self, leaf: Leaf) -> Readers | None:
+        """Per group of this block the leaves that read exactly the rows that the leaf writes, with their arguments.
 
-def _readers(leaf: BodyOperation, graph: BlockGraph, holders: Mapping[BodyOperation, Sequence[int]]) -> Readers | None:
-    """Per group of this block the leaves that read exactly the rows that the leaf writes, with their arguments.
-
-    None where a kernel may not hold the value: the block reads other rows of the buffer, or writes it elsewhere.
-    """
-    (write,) = leaf.writes
-    found: dict[int, list[tuple[BodyOperation, SSAValue]]] = {}
-    users = dict.fromkeys(use.operation for use in write.buffer.uses if use.operation in graph.number)
-    for reader in sorted(users, key=lambda op: graph.number[op]):
-        if reader is leaf or not isinstance(reader, BodyOperation):
-            continue
-        if write.buffer in reader.outs:
-            return None
-        for argument, access in zip(reader.body.block.args, reader.reads, strict=True):
-            if access.buffer is not write.buffer:
+        None where a kernel may not hold the value: the block reads other rows of the buffer, or writes it elsewhere.
+        """
+        (write,) = leaf.writes
+        found: Readers = {}
+        number = self.graph.number
+        users = dict.fromkeys(op for use in write.buffer.uses if (op := use.operation) in number)
+        for reader in [self.leaves[op] for op in sorted(users, key=number.__getitem__) if op in self.leaves]:
+            if reader is leaf:
                 continue
-            if access.index != write.index or access.type != write.type:
+            if any(other.buffer is write.buffer for other in reader.writes):
                 return None
-            for number in holders.get(reader, ()):
-                found.setdefault(number, []).append((reader, argument))
-    return found
+            for argument, access in zip(reader.arguments, reader.reads, strict=True):
+                if access.buffer is not write.buffer:
+                    continue
+                if access.index != write.index or access.type != write.type:
+                    return None
+                for group in self.holders.get(reader, ()):
+                    found.setdefault(group, []).append((reader, argument))
+        return found
 
+    def _accepted(self, number: int, leaf: Leaf, readers: Sequence[tuple[Leaf, SSAValue]], needed: bool) -> Read | None:
+        """The worst read between a leaf's value and what a kernel writes that may hold it; None of one that may not."""
+        group = self.groups[number]
+        alone = group.leaves[-1].cost is Cost.ALONE
+        if len(group.leaves) + len(group.copies) >= LARGEST or alone or not _points_agree(group, leaf):
+            return None
+        asked = max(_asked(group, leaf, reader, argument) for reader, argument in readers)
+        if leaf.cost > DEAREST[asked]:
+            return None
+        if asked is Read.AMORTISED and leaf.cost is not Cost.FREE and leaf not in self.copied:
+            return None
+        fits = not needed or (asked is Read.SAME and shape_of(leaf.yielded[0].type) == group.shape)
+        return asked if fits else None
 
-def _is_temporary(leaf: BodyOperation) -> bool:
-    return isinstance(leaf.outs[0].owner, AllocOp)
+    def _copy_everywhere(self, leaf: Leaf, readers: Readers) -> bool:
+        """Compute a value that costs little in each group that reads it; whether nobody else needs it.
 
-
-def _is_read_elsewhere(leaf: BodyOperation, readers: Readers) -> bool:
-    inside = {reader for pairs in readers.values() for reader, _ in pairs}
-    return any(use.operation is not leaf and use.operation not in inside for use in leaf.outs[0].uses)
-
-
-def _accepts(
-    group: Group,
-    leaf: BodyOperation,
-    cost: Cost,
-    readers: Sequence[tuple[BodyOperation, SSAValue]],
-    needed: bool,
-    is_copied: bool,
-) -> bool:
-    if len(group.leaves) + len(group.copies) >= LARGEST or _is_alone(group) or not _points_agree(group, leaf):
-        return False
-    asked = _worst(group, leaf, readers)
-    if cost > DEAREST[asked] or (asked is Read.AMORTISED and cost is not Cost.FREE and not is_copied):
-        return False
-    return not needed or (asked is Read.SAME and shape_of(leaf.yielded[0].type) == group.shape)
-
-
-def _worst(group: Group, leaf: BodyOperation, readers: Sequence[tuple[BodyOperation, SSAValue]]) -> Read:
-    """The worst read between a value and what the kernel writes."""
-    return max(_asked(group, leaf, reader, argument) for reader, argument in readers)
-
-
-def _asked(group: Group, leaf: BodyOperation, reader: BodyOperation, argument: SSAValue) -> Read:
-    asked = group.asked[reader]
-    if asked is Read.WEIGHTS and isinstance(work_of(reader), sdg.SoftmaxOp):
-        return asked
-    if is_weighted_sum(reader, argument, leaf) and asked is Read.SAME:
-        return Read.WEIGHTS
-    if asked is Read.WEIGHTS and any(is_query(reader, argument, other) for other in _reading(group, reader)):
-        return Read.HELD
-    if is_amortised(reader, argument):
-        return max(asked, Read.AMORTISED)
-    return max(asked, *reads_of(reader, argument))
-
-
-def _reading(group: Group, leaf: BodyOperation) -> list[BodyOperation]:
-    """The leaves of a group that read what a leaf writes."""
-    return [other for other in group.leaves if other is not leaf and leaf.outs[0] in other.ins]
-
-
-def _is_alone(group: Group) -> bool:
-    """Whether the leaf that a group grew from is one that no other joins."""
-    return cost_of(group.leaves[-1]) is Cost.ALONE
-
-
-def _points_agree(group: Group, leaf: BodyOperation) -> bool:
-    """Whether the leaves whose value, or whose error, depends on the point still stand at one point with another."""
-    if not depends_on_point(leaf):
+        What it reads is still there: before storage is planned every row is written once.
+        """
+        if not _is_temporary(leaf) or _is_read_elsewhere(leaf, readers):
+            return False
+        own = self.graph.group(leaf.op)
+        sources = self.graph.predecessors[own]
+        accepting: dict[int, Read] = {}
+        for number, pairs in readers.items():
+            asked = self._accepted(number, leaf, pairs, needed=False)
+            if asked is None or self.graph.reaches(number, sources):
+                return False
+            accepting[number] = asked
+        for number, asked in accepting.items():
+            self.groups[number].asked[leaf] = asked
+            self.groups[number].copies.insert(0, leaf)
+            for source in sources:
+                self.graph.depend(source, number)
+        self.graph.drop(own)
         return True
-    return all(other.point == leaf.point for other in (*group.leaves, *group.copies) if depends_on_point(other))
 
 
-def depends_on_point(leaf: BodyOperation) -> bool:
-    """Whether the value depends on more than what is read, or an error at run time names the point."""
-    return isinstance(work_of(leaf), AT_A_POINT)
+def _is_temporary(leaf: Leaf) -> bool:
+    return isinstance(leaf.buffer.owner, AllocOp)
 
 
-def _add(group: Group, leaf: BodyOperation, readers: Sequence[tuple[BodyOperation, SSAValue]], needed: bool) -> None:
-    group.asked[leaf] = _worst(group, leaf, readers)
+def _is_read_elsewhere(leaf: Leaf, readers: Readers) -> bool:
+    inside = {leaf.op, *(reader.op for pairs in readers.values() for reader, _ in pairs)}
+    return any(use.operation not in inside for use in leaf.buffer.uses)
+
+
+def _asked(group: Group, leaf: Leaf, reader: Leaf, argument: SSAValue) -> Read:
+    asked = group.asked[reader]
+    if asked is Read.WEIGHTS and isinstance(reader.work, sdg.SoftmaxOp):
+        return asked
+    if asked is Read.SAME and is_weighted_sum(reader.work, argument, leaf.work):
+        return Read.WEIGHTS
+    if asked is Read.WEIGHTS and any(is_query(reader.work, argument, other.work) for other in _reading(group, reader)):
+        return Read.HELD
+    if is_amortised(reader.work, argument):
+        return max(asked, Read.AMORTISED)
+    return max(asked, *reads_of(argument))
+
+
+def _reading(group: Group, leaf: Leaf) -> list[Leaf]:
+    """The leaves of a group that read what a leaf writes."""
+    others = [other for other in group.leaves if other is not leaf]
+    return [other for other in others if any(access.buffer is leaf.buffer for access in other.reads)]
+
+
+def _points_agree(group: Group, leaf: Leaf) -> bool:
+    """Whether the leaves whose value, or whose error, depends on the point still stand at one point with another."""
+    if not leaf.depends_on_point:
+        return True
+    return all(other.op.point == leaf.op.point for other in (*group.leaves, *group.copies) if other.depends_on_point)
+
+
+def _add(group: Group, leaf: Leaf, asked: Read, needed: bool) -> None:
+    group.asked[leaf] = asked
     group.leaves.insert(0, leaf)
     if needed:
         group.written.add(row_of(leaf.writes[0]))
 
 
-def _copy_everywhere(
-    leaf: BodyOperation,
-    cost: Cost,
-    graph: BlockGraph,
-    groups: dict[int, Group],
-    readers: Readers,
-    is_copied: bool,
-) -> bool:
-    """Compute a value that costs little in each group that reads it; whether nobody else needs it.
-
-    What it reads is still there: before storage is planned every row is written once.
-    """
-    own = graph.group(leaf)
-    sources = graph.predecessors[own]
-    accepting = [
-        number
-        for number, pairs in readers.items()
-        if _accepts(groups[number], leaf, cost, pairs, False, is_copied) and not graph.reaches(number, sources)
-    ]
-    everywhere = len(accepting) == len(readers) and _is_temporary(leaf) and not _is_read_elsewhere(leaf, readers)
-    if not everywhere or not readers:
-        return False
-    for number in accepting:
-        groups[number].asked[leaf] = _worst(groups[number], leaf, readers[number])
-        groups[number].copies.insert(0, leaf)
-        for source in sources:
-            graph.depend(source, number)
-    graph.drop(own)
-    return True
-
-
-def external_reads(leaves: Sequence[BodyOperation]) -> list[BufferAccess]:
+def external_reads(leaves: Sequence[Leaf]) -> list[BufferAccess]:
     """What the kernel of some leaves reads from memory, each access once."""
     produced = {row_of(write) for leaf in leaves for write in leaf.writes}
     accesses = [access for leaf in leaves for access in leaf.reads if row_of(access) not in produced]
     return list(dict.fromkeys(accesses))
 
 
-def row_of(access: BufferAccess) -> Row:
-    """What is accessed: a kernel that writes `%h[t]` may read `%h[0:t]` from memory."""
-    return access.buffer, access.index
-
-
-def ordered(group: Group) -> list[BodyOperation]:
+def ordered(group: Group) -> list[Leaf]:
     """The leaves and copies of a group, each after what it reads."""
     pending = [*group.copies, *group.leaves]
     writer = {row_of(write): leaf for leaf in pending for write in leaf.writes}
-    found: dict[BodyOperation, None] = {}
+    found: dict[Leaf, None] = {}
     waiting = list(reversed(pending))
     while waiting:
         leaf = waiting[-1]

@@ -71,7 +71,7 @@ class LoopFormKernelsPass(ModulePass):
 def fold_blocks(program: ProgramOp) -> list[Folds]:
     """Put leaves with folds in the place of loops of all blocks."""
     looping = [block for block in _blocks(program) if any(isinstance(op, ForOp) for op in block.ops)]
-    return [fold_loops(block, program) for block in looping]
+    return [folds for block in looping if (folds := fold_loops(block, program)) is not None]
 
 
 def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operation, Sequence[Operation]]:
@@ -83,8 +83,8 @@ def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operat
         join_guards(block)
     for block in _blocks(program):
         kernels.update(form_kernels(block))
-    for alloc in [inner for inner in program.walk() if isinstance(inner, AllocOp)]:
-        if not alloc.buffer.uses.get_length():
+    for alloc in [op for op in program.operations() if isinstance(op, AllocOp)]:
+        if alloc.results[0].first_use is None:
             alloc.detach()
             alloc.erase()
     return kernels
@@ -95,14 +95,15 @@ def _blocks(program: ProgramOp) -> list[Block]:
     found = [program.body.block]
     for block in found:
         for op in block.ops:
-            if not isinstance(op, BodyOperation):
+            if op.regions and not isinstance(op, BodyOperation):
                 found += [inner for region in op.regions for inner in region.blocks]
     return found
 
 
 def join_guards(block: Block) -> None:
     """Make guards of a block that test the same condition one, where nothing has to run in between."""
-    if sum(isinstance(op, IfOp) for op in block.ops) < 2:
+    conditions = [op.condition for op in block.ops if isinstance(op, IfOp)]
+    if len(set(conditions)) == len(conditions):
         return
     graph = BlockGraph(block)
     guards: list[IfOp] = []
@@ -170,8 +171,9 @@ def form_kernels(block: Block) -> dict[Operation, Sequence[Operation]]:
         if group is None or len(group.leaves) + len(group.copies) == 1:
             made.update((graph.items[item], None) for item in graph.members[number])
         else:
-            kernel = kernel_of(group)
-            kernels[kernel] = ordered(group)
+            leaves = ordered(group)
+            kernel = kernel_of(group, leaves, emptied=True)
+            kernels[kernel] = [leaf.op for leaf in leaves]
             made[kernel] = None
     for op in graph.items:
         op.detach()

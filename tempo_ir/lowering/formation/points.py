@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import SSAValue
 
-from tempo_ir.dialects.loop import ForOp
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import TRUE, And, Cond, Expr, Index, Sym, compare, conj, disj, negate, substitute
 from tempo_ir.index.isl import (
@@ -20,7 +19,7 @@ from tempo_ir.index.isl import (
     read_set,
     tuple_text,
 )
-from tempo_ir.lowering.storage.instances import Instance
+from tempo_ir.lowering.instances import Instance, common_loops
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Points:
 
     def of(self, instance: Instance) -> Points:
         """The iterations in which an operation runs."""
-        return replace(self, names=instance.iterators, held=instance.holds())
+        return replace(self, names=instance.frame.iterators, held=instance.frame.holds)
 
     def fault(self, cond: Cond) -> str | None:
         """One of the points at which another condition does not hold; None if it holds at all of them."""
@@ -69,15 +68,15 @@ def read_before_written(
 ) -> str | None:
     """A point at which an operation reads a row that no operation of the program has written by then, with the row;
     None if there is none."""
-    writes = [(writer, rows) for writer in program for written, rows in writer.writes if written is buffer]
+    writes = [(writer, write.index) for writer in program for write in writer.writes if write.buffer is buffer]
     if any(_is_just_written(reader, index, writer, rows) for writer, rows in writes):
         return None
-    names = [*map(encode, reader.iterators)]
+    names = [*map(encode, reader.frame.iterators)]
     taken = [f"r{number}'" for number in range(len(index))]
-    text = Writer(reader.iterators, space.params)
+    text = Writer(reader.frame.iterators, space.params)
     try:
         held = [
-            text.cond(reader.holds()),
+            text.cond(reader.frame.holds),
             *(entry_text(text, entry, row) for entry, row in zip(index, taken, strict=True)),
         ]
         points = read_set(_declared(text, [*names, *taken], held)).intersect_params(params_set(space))
@@ -103,30 +102,30 @@ def _is_just_written(reader: Instance, index: Index, writer: Instance, rows: Ind
 
 
 def _parts(instance: Instance) -> set[Cond]:
-    guard = instance.guard
+    guard = instance.frame.guard
     return set(guard.args if isinstance(guard, And) else (guard,)) - {TRUE}
 
 
 def _written(reader: Instance, writer: Instance, rows: Index, space: Space) -> str:
     """The iterations of the reader, each with the rows that the writer has written by then."""
-    own = {name: f"{name}.before" for name in writer.iterators}
+    own = {name: f"{name}.before" for name in writer.frame.iterators}
     there = {name: Sym(other) for name, other in own.items()}
-    text = Writer((*reader.iterators, *own.values()), space.params)
+    text = Writer((*reader.frame.iterators, *own.values()), space.params)
     taken = [f"r{number}'" for number in range(len(rows))]
     written = zip(substitute(rows, there), taken, strict=True)
     held = [
-        text.cond(substitute(writer.holds(), there)),
+        text.cond(substitute(writer.frame.holds, there)),
         text.cond(disj(*_earlier(reader, writer, there))),
         *(entry_text(text, entry, row) for entry, row in written),
     ]
-    return _declared(text, [*map(encode, reader.iterators), *taken], held, [*map(encode, own.values())])
+    return _declared(text, [*map(encode, reader.frame.iterators), *taken], held, [*map(encode, own.values())])
 
 
 def _earlier(reader: Instance, writer: Instance, there: dict[str, Sym]) -> Iterator[Cond]:
     """When an iteration of the writer is over before one of the reader: it is one of an earlier iteration of a loop
     round both, or stands before it in the same ones. Of a loop that data may end, only iterations before one that runs
     are known to run, unless it gives the bound that it counts to."""
-    common = _common(reader.loops, writer.loops)
+    common = reader.loops[: common_loops(reader, writer)]
     if any(loop.until is not None and loop.upper != Sym(loop.gives or "") for loop in writer.loops[len(common) :]):
         return
     same: list[Cond] = []
@@ -136,12 +135,3 @@ def _earlier(reader: Instance, writer: Instance, there: dict[str, Sym]) -> Itera
         same.append(compare("=", then, now))
     if writer.time[len(common)] < reader.time[len(common)]:
         yield conj(*same)
-
-
-def _common(left: Sequence[ForOp], right: Sequence[ForOp]) -> list[ForOp]:
-    found: list[ForOp] = []
-    for one, other in zip(left, right, strict=False):
-        if one is not other:
-            break
-        found.append(one)
-    return found

@@ -12,73 +12,71 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.loop import AllocOp, BodyOperation, ComputeOp
-from tempo_ir.lowering.formation.block_graph import BlockGraph
-from tempo_ir.lowering.formation.rules import Cost, cost_of, is_amortised
+from tempo_ir.dialects.loop import AllocOp, ComputeOp
+from tempo_ir.lowering.formation.leaf import Leaf
+from tempo_ir.lowering.formation.rules import Cost, is_amortised
 
 _CHEAP = frozenset({Cost.FREE, Cost.LIGHT, Cost.PASS})
 
 
-def prologues(graph: BlockGraph) -> set[BodyOperation]:
-    """The leaves of a block that the products which read them compute again."""
-    leaves = [op for op in graph.items if isinstance(op, ComputeOp) and len(op.outs) == 1]
-    makers: dict[SSAValue, BodyOperation] = {
-        leaf.outs[0]: leaf for leaf in leaves if isinstance(leaf.outs[0].owner, AllocOp)
+def prologues(leaves: Mapping[Operation, Leaf]) -> set[Leaf]:
+    """The leaves of a block, by their operations, that the products which read them compute again."""
+    makers = {
+        leaf.buffer: leaf
+        for leaf in leaves.values()
+        if isinstance(leaf.op, ComputeOp) and len(leaf.writes) == 1 and isinstance(leaf.buffer.owner, AllocOp)
     }
-    readers: dict[BodyOperation, Sequence[BodyOperation]] = {leaf: _readers(leaf, graph) for leaf in makers.values()}
-    found: set[BodyOperation] = set()
+    readers: dict[Leaf, Sequence[Leaf]] = {leaf: _readers(leaf, leaves) for leaf in makers.values()}
+    found: set[Leaf] = set()
     for leaf, reading in readers.items():
-        if reading and all(_multiplies(reader, leaf.outs[0]) for reader in reading):
+        if reading and all(_multiplies(reader, leaf.buffer) for reader in reading):
             cone = _cone(leaf, makers, readers)
-            if any(cost_of(inner) is Cost.PASS for inner in cone):
+            if any(inner.cost is Cost.PASS for inner in cone):
                 found |= cone
     return found
 
 
-def _readers(leaf: BodyOperation, graph: BlockGraph) -> list[BodyOperation]:
+def _readers(leaf: Leaf, leaves: Mapping[Operation, Leaf]) -> list[Leaf]:
     """The leaves that read what a leaf writes; none where others do too, or the block writes it twice."""
-    users = [use.operation for use in leaf.outs[0].uses if use.operation is not leaf]
-    if not all(isinstance(user, BodyOperation) and user in graph.number for user in users):
+    users = dict.fromkeys(user for use in leaf.buffer.uses if (user := use.operation) is not leaf.op)
+    if not all(user in leaves for user in users):
         return []
-    found = dict.fromkeys(user for user in users if isinstance(user, BodyOperation))
-    return [] if any(leaf.outs[0] in user.outs for user in found) else list(found)
+    found = [leaves[user] for user in users]
+    return [] if any(write.buffer is leaf.buffer for other in found for write in other.writes) else found
 
 
-def _multiplies(reader: BodyOperation, buffer: SSAValue) -> bool:
-    arguments = zip(reader.body.block.args, reader.reads, strict=True)
-    return all(is_amortised(reader, argument) for argument, access in arguments if access.buffer is buffer)
+def _multiplies(reader: Leaf, buffer: SSAValue) -> bool:
+    arguments = zip(reader.arguments, reader.reads, strict=True)
+    return all(is_amortised(reader.work, argument) for argument, access in arguments if access.buffer is buffer)
 
 
-def _cone(
-    leaf: BodyOperation,
-    makers: Mapping[SSAValue, BodyOperation],
-    readers: Mapping[BodyOperation, Sequence[BodyOperation]],
-) -> set[BodyOperation]:
+def _made_by(leaf: Leaf, makers: Mapping[SSAValue, Leaf]) -> list[Leaf]:
+    """The leaves that make what a leaf reads."""
+    return [makers[access.buffer] for access in leaf.reads if access.buffer in makers]
+
+
+def _cone(leaf: Leaf, makers: Mapping[SSAValue, Leaf], readers: Mapping[Leaf, Sequence[Leaf]]) -> set[Leaf]:
     """A leaf with those that only it is made of; nothing where one of them is dear, or is the end of a product."""
-    found: dict[BodyOperation, None] = {leaf: None}
+    found: dict[Leaf, list[Leaf]] = {leaf: _made_by(leaf, makers)}
     waiting = [leaf]
     while waiting:
         inner = waiting.pop()
-        sources = {other: [makers[buffer] for buffer in other.ins if buffer in makers] for other in (inner, *found)}
-        if cost_of(inner) not in _CHEAP or _ends_product(inner, sources[inner], readers):
+        if inner.cost not in _CHEAP or _ends_product(inner, found[inner], readers):
             return set()
-        for maker in dict.fromkeys(maker for others in sources.values() for maker in others):
+        for maker in dict.fromkeys(maker for others in found.values() for maker in others):
             reading = readers[maker]
             if maker in found or not reading or any(reader not in found for reader in reading):
                 continue
-            shared = len(reading) > 1
-            above = [makers[buffer] for buffer in maker.ins if buffer in makers]
-            if shared and (cost_of(maker) not in _CHEAP or _ends_product(maker, above, readers)):
+            above = _made_by(maker, makers)
+            if len(reading) > 1 and (maker.cost not in _CHEAP or _ends_product(maker, above, readers)):
                 continue  # it is in memory
-            found[maker] = None
+            found[maker] = above
             waiting.append(maker)
     return set(found)
 
 
-def _ends_product(
-    leaf: BodyOperation, makers: Sequence[BodyOperation], readers: Mapping[BodyOperation, Sequence[BodyOperation]]
-) -> bool:
+def _ends_product(leaf: Leaf, makers: Sequence[Leaf], readers: Mapping[Leaf, Sequence[Leaf]]) -> bool:
     """Whether a leaf is better computed with what it is made of: it alone reads something dear."""
-    return any(cost_of(maker) not in _CHEAP and list(readers[maker]) == [leaf] for maker in makers)
+    return any(maker.cost not in _CHEAP and list(readers[maker]) == [leaf] for maker in makers)

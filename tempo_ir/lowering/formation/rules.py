@@ -14,7 +14,7 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.loop import BodyOperation, YieldOp
+from tempo_ir.dialects.loop import YieldOp
 from tempo_ir.dialects.types import Shape, shape_of
 
 
@@ -74,18 +74,17 @@ _COSTS: dict[tuple[type[Operation], ...], Cost] = {
     _PASS: Cost.PASS,
     (sdg.ContractOp, sdg.SoftmaxOp): Cost.DEAR,
 }
-_NO_WORK = (YieldOp, sdg.ConstantOp)
-_MOVES = (sdg.TransposeOp, sdg.ReshapeOp, sdg.SliceOp, sdg.ReverseOp)
-_POINTWISE = (
-    sdg.UnaryOp,
-    sdg.BinaryOp,
-    sdg.CompareOp,
-    sdg.LogicOp,
-    sdg.SelectOp,
-    sdg.CastOp,
-    sdg.StopGradientOp,
-    sdg.BroadcastOp,
-)
+_WAYS: dict[tuple[type[Operation], ...], Read] = {
+    (YieldOp,): Read.SAME,
+    (
+        sdg.UnaryOp, sdg.BinaryOp, sdg.CompareOp, sdg.LogicOp, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp,
+        sdg.BroadcastOp,
+    ): Read.STRETCHED,
+    _PASS: Read.REDUCED,
+    (sdg.SoftmaxOp,): Read.ROW,
+    (sdg.ConcatOp,): Read.CHOSEN,
+    (sdg.TransposeOp, sdg.ReshapeOp, sdg.SliceOp, sdg.ReverseOp): Read.MOVED,
+}  # fmt: skip
 
 DEAREST = {
     Read.SAME: Cost.DEAR,
@@ -107,18 +106,9 @@ WEIGHTED_COLUMNS = 256
 """The widest rows of which a weighted sum is computed in one pass with its weights."""
 
 
-def work_of(leaf: BodyOperation) -> Operation | None:
-    """The one op of a leaf beside its constants; None of a copy."""
-    for op in leaf.body.block.ops:
-        if not isinstance(op, _NO_WORK):
-            return op
-    return None
-
-
-def cost_of(leaf: BodyOperation) -> Cost:
-    """What an element of the leaf's value costs. ALONE: its kernel has a form of its own."""
-    op = work_of(leaf)
-    return Cost.FREE if op is None else _cost(type(op))
+def cost_of(work: Operation | None) -> Cost:
+    """What an element of the value of an op, or of a copy, costs. ALONE: its kernel has a form of its own."""
+    return Cost.FREE if work is None else _cost(type(work))
 
 
 @cache
@@ -129,19 +119,18 @@ def _cost(kind: type[Operation]) -> Cost:
     return Cost.ALONE
 
 
-def reads_of(leaf: BodyOperation, argument: SSAValue) -> list[Read]:
-    """How the leaf reads one of its arguments, once per use."""
+def reads_of(argument: SSAValue) -> list[Read]:
+    """How a leaf reads one of its arguments, once per use."""
     return [_read(use.operation, argument) for use in argument.uses]
 
 
-def is_weighted_sum(reader: BodyOperation, argument: SSAValue, leaf: BodyOperation) -> bool:
-    """Whether a leaf gives the weights of a sum: a softmax along the one axis that a contraction sums.
+def is_weighted_sum(sum_: Operation | None, argument: SSAValue, softmax: Operation | None) -> bool:
+    """Whether the work of a leaf gives the weights of a sum: a softmax along the one axis that a contraction sums.
 
     The kernel of such a sum asks for every weight once (`kernels/weighted_sums`), if what is summed fits in one block
     beside.
     """
-    sum_, softmax = work_of(reader), work_of(leaf)
-    if not isinstance(sum_, sdg.ContractOp) or not isinstance(softmax, sdg.SoftmaxOp) or len(sum_.inputs) != 2:
+    if not isinstance(softmax, sdg.SoftmaxOp) or not isinstance(sum_, sdg.ContractOp) or len(sum_.inputs) != 2:
         return False
     inputs, output = sum_.letters
     number = list(sum_.inputs).index(argument) if argument in sum_.inputs else 0
@@ -154,10 +143,9 @@ def is_weighted_sum(reader: BodyOperation, argument: SSAValue, leaf: BodyOperati
     return len(free) <= 1 and all(isinstance(extent, int) and extent <= WEIGHTED_COLUMNS for extent in free)
 
 
-def is_query(reader: BodyOperation, argument: SSAValue, softmax: BodyOperation) -> bool:
+def is_query(scores: Operation | None, argument: SSAValue, weights: Operation | None) -> bool:
     """Whether an operand of the scores of a weighted sum varies along all of their axes but that of the softmax: the
     program that makes these rows of the sum reads it, and no other."""
-    scores, weights = work_of(reader), work_of(softmax)
     if not isinstance(scores, sdg.ContractOp) or not isinstance(weights, sdg.SoftmaxOp):
         return False
     inputs, output = scores.letters
@@ -169,9 +157,8 @@ MANY_COLUMNS = 64
 """Columns of a product for each of which an element of its rows is multiplied, from which on making it is little."""
 
 
-def is_amortised(reader: BodyOperation, argument: SSAValue) -> bool:
+def is_amortised(op: Operation | None, argument: SSAValue) -> bool:
     """Whether a leaf multiplies each element of an operand with many elements of the other."""
-    op = work_of(reader)
     if not isinstance(op, sdg.ContractOp) or len(op.inputs) != 2 or op.inputs[0] is op.inputs[1]:
         return False
     number = list(op.inputs).index(argument) if argument in op.inputs else 0
@@ -206,16 +193,15 @@ def _splits(old: Shape, new: Shape) -> bool:
 
 
 def _read(op: Operation, argument: SSAValue) -> Read:
-    if isinstance(op, YieldOp):
+    read = _way(type(op))
+    if read is Read.STRETCHED and shape_of(argument.type) == shape_of(op.results[0].type):
         return Read.SAME
-    if isinstance(op, _POINTWISE):
-        return Read.SAME if shape_of(argument.type) == shape_of(op.results[0].type) else Read.STRETCHED
-    if isinstance(op, (sdg.ReduceOp, sdg.ArgReduceOp)):
-        return Read.REDUCED
-    if isinstance(op, sdg.SoftmaxOp):
-        return Read.ROW
-    if isinstance(op, sdg.ConcatOp):
-        return Read.CHOSEN
     if isinstance(op, sdg.ReshapeOp) and _splits(shape_of(argument.type), shape_of(op.result.type)):
         return Read.SPLIT
-    return Read.MOVED if isinstance(op, _MOVES) else Read.REPEATED
+    return read
+
+
+@cache
+def _way(kind: type[Operation]) -> Read:
+    """How ops of a kind read an operand, where those that work element by element stretch it."""
+    return next((read for kinds, read in _WAYS.items() if issubclass(kind, kinds)), Read.REPEATED)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from xdsl.dialects.builtin import NameLoc, StringAttr
 from xdsl.ir import Attribute, Operation
 
 from tempo_ir.dialects import sdg
@@ -145,6 +146,7 @@ class Pass:
     def block(self, at: Sequence[Coordinate], carried: Carried | None) -> Block:
         """One block of the rows."""
         translator, builder = self.translator, self.translator.builder
+        outer, builder.location = builder.location, NameLoc(StringAttr(self.op.name), self.op.location)
         (along,) = at
         tile = _wide(translator, self.op, inserted(self.row, {self.op.axis: along}))
         if along.lane is not None:
@@ -164,6 +166,7 @@ class Pass:
         if carried is not None:
             factor = weight_of(translator, Tile(carried[0], self.lanes), greatest)
             part = combine(builder, ew.AddOp, combine(builder, ew.MulOp, Tile(carried[1], kept), factor), part)
+        builder.location = outer
         return Block([translator.filled(greatest, self.lanes), translator.filled(part, kept)], weight, factor)
 
 

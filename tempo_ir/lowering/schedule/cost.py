@@ -53,9 +53,14 @@ class Estimator:
     distances: Distances
     machine: Machine
     sizes: Mapping[str, int] = field(init=False)
+    points: Sequence[float] = field(init=False)
+    """How many points each statement has."""
 
     def __post_init__(self) -> None:
         self.sizes = self.graph.nominal_sizes
+        dims = [statement.dims for statement in self.graph.statements]
+        of_dims = {each: float(prod(self.sizes[dim] for dim in each)) for each in dict.fromkeys(dims)}
+        self.points = [of_dims[each] for each in dims]
 
     def estimate(self, order: Sequence[Node]) -> Estimate:
         """The estimate of an order."""
@@ -76,7 +81,7 @@ class Estimator:
                 key = (dependence.producer, dependence.relation.index, tuple(map(id, body)))
                 moved[key] = max(moved.get(key, 0.0), self._bytes_read(dependence))
             producer = self.graph.statements[dependence.producer]
-            whole = self._points(producer.number) * producer.weight
+            whole = self.points[producer.number] * producer.weight
             rows = whole if window is None else window
             kept[producer.number] = max(kept.get(producer.number, 0.0), rows)
         seconds = sum(moved.values()) / self.machine.bandwidth + starts * self.machine.start
@@ -111,9 +116,6 @@ class Estimator:
         delay = loop.shifts[dependence.consumer] - loop.shifts[dependence.producer]
         return distance is None or (delay == 0 and distance.lower == 0 and distance.upper == 0)
 
-    def _points(self, number: int) -> float:
-        return float(prod(self.sizes[dim] for dim in self.graph.statements[number].dims))
-
     def _trips(self, loop: Loop | Wave) -> int:
         return self.sizes[loop.dim] if isinstance(loop, Loop) else NOMINAL_BOUND
 
@@ -123,7 +125,7 @@ class Estimator:
         rows = 1.0
         for dim, entry in zip(producer.dims, dependence.relation.index, strict=True):
             rows *= max(1.0, self.sizes[dim] / 2) if isinstance(entry, Slice) else 1.0
-        return self._points(consumer.number) * rows * producer.weight
+        return self.points[consumer.number] * rows * producer.weight
 
     def _window(
         self, dependence: Dependence, paths: Mapping[int, tuple[Loop | Wave, ...]], touched: Mapping[int, float]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TypeAlias
 
 from tempo_ir.index.domain import Domain, Space
@@ -45,6 +45,11 @@ class Distance:
         return least is not None and least > gap
 
 
+@cache
+def _exactly(distance: int) -> Distance:
+    return Distance(distance, distance)
+
+
 class Distances:
     """The distances of a program's dependences, each asked once."""
 
@@ -62,7 +67,7 @@ class Distances:
         """
         constant = relation.constants.get(dim)
         if constant is not None:
-            return Distance(constant, constant)
+            return _exactly(constant)
         key = (relation, dim, fixed)
         if key not in self._found:
             self._found[key] = self._measure(relation, dim, fixed)

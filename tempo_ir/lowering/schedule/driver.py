@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice, permutations
+from itertools import combinations, islice, permutations
 
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.sdg import ProgramOp
-from tempo_ir.index.domain import Space
 from tempo_ir.lowering.bounds import check_bounds
+from tempo_ir.lowering.instances import instances
 from tempo_ir.lowering.proofs import proving
 from tempo_ir.lowering.schedule.cost import MACHINES, Estimator
 from tempo_ir.lowering.schedule.diagnosis import ScheduleError, no_order
 from tempo_ir.lowering.schedule.distances import Distances
 from tempo_ir.lowering.schedule.emit import loop_program
 from tempo_ir.lowering.schedule.fusion import Choices
+from tempo_ir.lowering.schedule.graph import Graph
 from tempo_ir.lowering.schedule.isl_tree import loop_nest
 from tempo_ir.lowering.schedule.legality import Claim, check_schedule
 from tempo_ir.lowering.schedule.named_dims import UnorderedError, schedule
@@ -57,8 +58,9 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
     emitted = loop_program(statements, loop_nest(statements.graph, order))
     if options.check:
         with proving():
-            check_bounds(emitted.program)
-            check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory))
+            read = instances(emitted.program)
+            check_bounds(emitted.program, read)
+            check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory), read)
     carry_requests(program, emitted.memory)
     return emitted.program
 
@@ -94,7 +96,7 @@ def _best(statements: Statements, plain: list[Node], distances: Distances, optio
     estimator = Estimator(statements.graph, distances, MACHINES[options.target])
     first = estimator.estimate(plain)
     best, least = plain, first.seconds * WORTH_IT
-    for choices in islice(_choices(statements.graph.space, options.apart), options.max_candidates - 1):
+    for choices in islice(_choices(statements.graph, options.apart), options.max_candidates - 1):
         try:
             order = schedule(statements.graph, distances, choices)
         except UnorderedError:
@@ -105,9 +107,13 @@ def _best(statements: Statements, plain: list[Node], distances: Distances, optio
     return best
 
 
-def _choices(space: Space, apart: bool) -> Iterator[Choices]:
-    """What else to try: each other order of the dims, then loops that are not fused."""
-    for dims in permutations(space.names):
-        if dims != space.names:
+def _choices(graph: Graph, apart: bool) -> Iterator[Choices]:
+    """What else to try: other orders of the dims that some statement has together, then loops that are not fused."""
+    together = {pair for statement in graph.statements for pair in combinations(statement.dims, 2)}
+    seen: set[frozenset[tuple[str, str]]] = set()
+    for dims in permutations(graph.space.names):
+        order = frozenset(pair for pair in combinations(dims, 2) if pair in together or pair[::-1] in together)
+        if seen and order not in seen:
             yield Choices(dims=dims, apart=apart)
+        seen.add(order)
     yield Choices(fuse=False)

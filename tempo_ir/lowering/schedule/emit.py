@@ -63,22 +63,20 @@ class Buffers:
         self.of_value: dict[SSAValue, SSAValue] = {}
         self.of_output: dict[SdgOutputOp, SSAValue] = {}
         self._space = statements.program.space
+        self._stored: dict[Domain, tuple[BufferDim, ...]] = {}
         self._bound = None if statements.graph.ending is None else statements.graph.ending.bound
         callers: list[BufferOperation] = []
         own: list[BufferOperation] = []
         working = set(statements.ops)
         for op in statements.program.body.block.ops:
-            match op:
-                case SdgInputOp() | SdgParameterOp():
-                    make = InputOp if isinstance(op, SdgInputOp) else ParameterOp
-                    buffer = make(op.key.data, self._callers_type(op.domain, op.result.type))
-                    callers.append(self._holding(buffer, op.result, op))
-                case SdgOutputOp():
-                    callers.append(self._output(op, in_place=op not in working))
-                case SdgOp() if op in working:
-                    own.extend(self._allocs(op, statements.in_place))
-                case _:
-                    continue
+            if isinstance(op, SdgInputOp | SdgParameterOp):
+                make = InputOp if isinstance(op, SdgInputOp) else ParameterOp
+                buffer = make(op.key.data, self._callers_type(op.domain, op.result.type))
+                callers.append(self._holding(buffer, op.result, op))
+            elif isinstance(op, SdgOutputOp):
+                callers.append(self._output(op, in_place=op not in working))
+            elif isinstance(op, SdgOp) and op in working:
+                own.extend(self._allocs(op, statements.in_place))
         self.operations: Sequence[Operation] = [*callers, *own]
 
     def _output(self, op: SdgOutputOp, in_place: bool) -> BufferOperation:
@@ -97,15 +95,16 @@ class Buffers:
             if result not in in_place and not isinstance(result.type, TokenType):
                 yield self._holding(AllocOp(self._type(op.domain, result)), result, op)
 
-    def _holding(self, buffer: BufferOperation, value: SSAValue, op: SdgOp) -> BufferOperation:
-        self.of_value[value] = buffer.buffer
-        buffer.buffer.name_hint = value.name_hint
-        buffer.location = op.location
-        return buffer
+    def _holding(self, made: BufferOperation, value: SSAValue, op: SdgOp) -> BufferOperation:
+        buffer = self.of_value[value] = made.results[0]
+        buffer.name_hint = value.name_hint
+        made.location = op.location
+        return made
 
     def _type(self, domain: Domain, value: SSAValue) -> BufferType:
-        dims = tuple(BufferDim(dim, extent=self._room(domain, dim)) for dim in domain.dims)
-        return BufferType.of(dims, as_tensor(value.type))
+        if domain not in self._stored:
+            self._stored[domain] = tuple(BufferDim(dim, extent=self._room(domain, dim)) for dim in domain.dims)
+        return BufferType.of(self._stored[domain], as_tensor(value.type))
 
     def _room(self, domain: Domain, dim: str) -> Expr | None:
         """The extent of a dim; where data ends one, what is enough for the most steps is enough for any fewer."""
@@ -158,8 +157,8 @@ class _Emitter:
         for node in nodes:
             match node:
                 case Call():
-                    works = (self.statements.works[number] for number in self.groups[node.group])
-                    leaves = (self.builder.leaf(work, node.point) for work in works)
+                    works = [self.statements.works[number] for number in self.groups[node.group]]
+                    leaves = [self.builder.leaf(work, node.point) for work in works]
                     emitted.extend(leaf for leaf in leaves if leaf is not None)
                 case For():
                     emitted.append(self._loop(node))

@@ -2,8 +2,8 @@
 """
 Proof that a loop program computes an sdg program: on every compile, with no code in common with the scheduler.
 
-It is given the two programs and the claim which op each leaf computes, and reads iteration domains and order back from
-the loop ops. It proves, for all sizes that the program admits:
+It is given the two programs and the claim which op each leaf computes, and takes iteration domains and order from what
+was read back of the loop program (`lowering.instances`). It proves, for all sizes that the program admits:
 
 - each leaf is its op at the point that it states (`bodies`): it reads and writes the rows of the op, of a merge of the
   first case that holds there;
@@ -21,10 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from xdsl.ir import Operation, SSAValue
 
-from tempo_ir.dialects.loop import AccessOperation, BodyOperation, ForOp
+from tempo_ir.dialects.loop import AccessOperation, BodyOperation, ForOp, FreeOp
 from tempo_ir.dialects.loop import HostOp as LoopHostOp
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.loop.ending import verify_ending
@@ -44,6 +45,7 @@ from tempo_ir.dialects.sdg import (
 )
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import TRUE, Cond, Const, Expr, Index, Slice, Sym, conj, negate, substitute
+from tempo_ir.index.hashing import HashedOnce
 from tempo_ir.index.isl import (
     Map,
     Set,
@@ -53,9 +55,10 @@ from tempo_ir.index.isl import (
     domain_set,
     params_set,
 )
+from tempo_ir.lowering.instances import Frame, Instance, common_loops, instances
 from tempo_ir.lowering.proofs import IllegalError
-from tempo_ir.lowering.schedule.bodies import FORMULAS, is_body_of, is_copy, is_formula_at
-from tempo_ir.lowering.schedule.occurrences import Frame, Occurrence, Timeline, common_loops, named, occurrences
+from tempo_ir.lowering.schedule.bodies import FORMULAS, At, is_body_of, is_copy, is_formula_at
+from tempo_ir.lowering.schedule.timeline import Timeline, named
 
 SOURCES = (InputOp, ParameterOp, HostStateOp)
 
@@ -76,51 +79,64 @@ class Claim:
     memory: Mapping[SSAValue, SSAValue]
 
 
-@dataclass(frozen=True)
-class Instance(Occurrence):
-    """A leaf and the sdg op that it is said to compute."""
+@dataclass(slots=True, eq=False)
+class Leaf:
+    """
+    A leaf, or the end of a loop, as it stands, and the sdg op that it is said to compute.
 
-    op: AccessOperation | ForOp
+    `point` is that of the op's domain which it states.
+    """
+
+    instance: Instance
     source: SdgOp
+    point: tuple[Expr, ...]
 
     @property
-    def point(self) -> tuple[Expr, ...]:
-        """The point of the source's domain that the leaf states, over the iterators; the iterator where a loop ends."""
-        if isinstance(self.op, ForOp):
-            return (Sym(self.op.iterator),)
-        return tuple(value for _, value in self.op.point)
+    def frame(self) -> Frame:
+        """The loops and guards round it."""
+        return self.instance.frame
 
     @property
     def pattern(self) -> tuple[Frame, tuple[Expr, ...]]:
         """What decides which points run when, but for the place."""
-        return self.frame, self.point
+        return self.instance.frame, self.point
 
 
-def check_schedule(program: LoopProgramOp, claim: Claim) -> None:
+def check_schedule(program: LoopProgramOp, claim: Claim, read: Sequence[Instance] | None = None) -> None:
     """
-    Prove that a loop program runs every op of its source at every point, once, after what it reads.
+    Prove that a loop program, of which `read` was read, runs every op of its source at every point, once, after what it
+    reads.
 
     Raises IllegalScheduleError with the op and a point where that is not so.
     """
     if program.ending is not None:
         verify_ending(program, program.ending)
     checker = _Checker(claim, Timeline(claim.source.space))
-    instances: dict[SdgOp, list[Instance]] = {}
-    for found in occurrences(program):
-        if isinstance(found.op, AccessOperation | ForOp):
-            instance = Instance(found.op, found.frame, found.place, claim.origins[found.op])
-            instances.setdefault(instance.source, []).append(instance)
-            checker.check_accesses(instance)
+    leaves: dict[SdgOp, list[Leaf]] = {}
+    for instance in instances(program) if read is None else read:
+        if isinstance(instance.op, FreeOp):
+            continue
+        leaf = Leaf(instance, claim.origins[instance.op], _point(instance.op))
+        leaves.setdefault(leaf.source, []).append(leaf)
+        checker.check_accesses(leaf)
     for op in claim.source.body.block.ops:
-        if isinstance(op, SdgOp) and op in instances:
-            checker.check_once(op, instances[op])
+        if isinstance(op, SdgOp) and op in leaves:
+            checker.check_once(op, leaves[op])
         elif isinstance(op, SdgOp) and _must_run(op, claim) and _has_points(op, claim):
             raise IllegalScheduleError(f"{op_text(op)} never runs", op)
-    for op, consumers in instances.items():
+    for op, consumers in leaves.items():
         for dependence in _dependences(op):
-            for producer in instances.get(dependence.producer, ()):
+            for producer in leaves.get(dependence.producer, ()):
                 for consumer in consumers:
                     checker.check_order(dependence, consumer, producer)
+
+
+def _point(op: Operation) -> tuple[Expr, ...]:
+    """Where a leaf says that it stands, over the iterators; the iterator where a loop ends."""
+    if isinstance(op, AccessOperation):
+        return tuple([value for _, value in op.point])
+    assert isinstance(op, ForOp)
+    return (Sym(op.iterator),)
 
 
 def _has_points(op: SdgOp, claim: Claim) -> bool:
@@ -137,7 +153,7 @@ def _must_run(op: SdgOp, claim: Claim) -> bool:
         return not same_points or buffer is None or op.key.data not in _output_keys(buffer)
     if isinstance(op, SOURCES) or (isinstance(op, MergeOp) and isinstance(op.result.type, TokenType)):
         return False
-    return not isinstance(op, FORMULAS) or op.results[0] in claim.memory
+    return type(op) not in FORMULAS or op.results[0] in claim.memory
 
 
 def _output_keys(buffer: SSAValue) -> tuple[str, ...]:
@@ -147,13 +163,21 @@ def _output_keys(buffer: SSAValue) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(HashedOnce):
     """A read: the points of `producer` at `index`, from the points of `consumer` where `guard` holds."""
 
     consumer: Domain
     guard: Cond
     index: Index
     producer: Domain
+
+    __hash__ = HashedOnce.__hash__
+
+    @staticmethod
+    @lru_cache(maxsize=4096)
+    def of(consumer: Domain, guard: Cond, index: Index, producer: Domain) -> Step:
+        """The one step, which equal layers share."""
+        return Step(consumer, guard, index, producer)
 
 
 @dataclass(frozen=True)
@@ -191,14 +215,15 @@ def _steps(op: SdgOp) -> Iterator[tuple[Access, Step]]:
     for access, guard in cases:
         producer = access.value.owner
         if isinstance(producer, SdgOp):
-            yield access, Step(op.domain, guard, access.index, producer.domain)
+            yield access, Step.of(op.domain, guard, access.index, producer.domain)
 
 
 def _is_formula(access: Access, reader: SdgOp) -> bool:
     """Whether a reader computes what it reads itself: a formula at a constant distance from its own point."""
     formula = access.value.owner
-    if not isinstance(formula, FORMULAS) or isinstance(reader, HostOp):
+    if type(formula) not in FORMULAS or isinstance(reader, HostOp):
         return False
+    assert isinstance(formula, SdgOp)
     for dim, entry in zip(formula.domain.dims, access.index, strict=True):
         if isinstance(entry, Slice) or not isinstance(entry - Sym(dim), Const):
             return False
@@ -213,62 +238,67 @@ class _Checker:
     timeline: Timeline
     answers: dict[object, Set | None] = field(default_factory=dict)
     maps: dict[object, Map] = field(default_factory=dict)
+    places: dict[object, At] = field(default_factory=dict)
 
     @property
     def space(self) -> Space:
         """The dims and bounds of the program."""
         return self.timeline.space
 
-    def check_accesses(self, instance: Instance) -> None:
+    def check_accesses(self, found: Leaf) -> None:
         """The leaf works on the rows that its op names at the point."""
-        leaf, op = instance.op, instance.source
+        leaf, op = found.instance.op, found.source
         if isinstance(leaf, ForOp):
             self._check_end(leaf, op)
             return
-        if tuple(name for name, _ in leaf.point) != op.domain.dims:
+        assert isinstance(leaf, AccessOperation)
+        if leaf.point not in self.places:
+            self.places[leaf.point] = At(dict(leaf.point))
+        there = self.places[leaf.point]
+        if tuple(there.bindings) != op.domain.dims:
             raise IllegalScheduleError(f"a leaf of {op_text(op)} does not state its point", op)
-        bindings = dict(leaf.point)
-        self._check_writes(instance)
-        reads = [(read.buffer, read.index) for read in leaf.reads]
+        self._check_writes(found)
+        reads = [(read.buffer, read.index) for read in found.instance.reads]
         if isinstance(op, HostOp):
-            form = None if op.vectorized is None else op.vectorized.at(bindings)
+            form = None if op.vectorized is None else op.vectorized.at(there.bindings)
             called = isinstance(leaf, LoopHostOp) and (leaf.method, leaf.vectorized) == (op.callee, form)
-            if not called or reads != [self._row(access, bindings) for access in op.accesses[:-1]]:
+            if not called or reads != [self._row(access, there) for access in op.accesses[:-1]]:
                 raise IllegalScheduleError(f"{op_text(op)} is called with other arguments", op)
             return
         if not isinstance(op, MergeOp):
-            expected = {self._row(access, bindings) for access in op.accesses if not _is_formula(access, op)}
-            if set(reads) != expected:
+            accesses = op.accesses
+            rows = [None if _is_formula(access, op) else self._row(access, there) for access in accesses]
+            if {*reads} != {row for row in rows if row is not None}:
                 raise IllegalScheduleError(f"a leaf of {op_text(op)} reads other rows", op)
-            if not isinstance(leaf, BodyOperation) or not is_body_of(leaf, op, self.claim.memory):
+            expected = list(zip(accesses, rows, strict=True))
+            if not isinstance(leaf, BodyOperation) or not is_body_of(found.instance, op, expected, there):
                 raise IllegalScheduleError(f"a leaf of {op_text(op)} at {leaf.point_attr} computes something else", op)
             return
-        self._check_case(instance, leaf, op, bindings, set(reads))
+        self._check_case(found, leaf, op, there, set(reads))
 
     def _check_end(self, loop: ForOp, op: SdgOp) -> None:
         """A loop that data ends gives the bound of the dim that its op ends, and reads the rows of the op."""
         right = isinstance(op, UntilOp) and self.space.bound(op.dim) == Sym(loop.gives or "")
-        if not right or loop.until != self._row(op.accesses[0], {op.domain.dims[0]: Sym(loop.iterator)}):
+        if not right or loop.until != self._row(op.accesses[0], At({op.domain.dims[0]: Sym(loop.iterator)})):
             raise IllegalScheduleError(f"a loop does not end as {op_text(op)} says", op)
 
-    def _check_writes(self, instance: Instance) -> None:
-        leaf, op = instance.op, instance.source
-        assert isinstance(leaf, AccessOperation)
-        writes = [(write.buffer, write.index) for write in leaf.writes]
+    def _check_writes(self, leaf: Leaf) -> None:
+        op = leaf.source
+        writes = [(write.buffer, write.index) for write in leaf.instance.writes]
         if isinstance(op, OutputOp):
-            right = len(writes) == 1 and _output_keys(writes[0][0]) == (op.key.data,) and writes[0][1] == instance.point
+            right = len(writes) == 1 and _output_keys(writes[0][0]) == (op.key.data,) and writes[0][1] == leaf.point
         else:
             results = [result for result in op.results if not isinstance(result.type, TokenType)]
-            right = writes == [(self.claim.memory[result], instance.point) for result in results]
+            right = writes == [(self.claim.memory[result], leaf.point) for result in results]
         if not right:
             raise IllegalScheduleError(f"a leaf of {op_text(op)} writes other rows", op)
 
     def _check_case(
         self,
-        instance: Instance,
+        found: Leaf,
         leaf: AccessOperation,
         op: MergeOp,
-        bindings: Mapping[str, Expr],
+        there: At,
         reads: set[object],
     ) -> None:
         """The case that the leaf copies is the first that holds wherever the leaf runs."""
@@ -277,35 +307,36 @@ class _Checker:
         chosen: list[Cond] = []
         for access, cond in _first_cases(op):
             if _is_formula(access, op):
-                fits = not reads and _same_formula(access, leaf, bindings)
+                fits = not reads and _same_formula(access, leaf, there)
             else:
-                fits = reads == {self._row(access, bindings)}
+                fits = reads == {self._row(access, there)}
             if fits:
-                chosen.append(substitute(cond, bindings))
-        key = ("case", instance.frame, tuple(chosen))
+                chosen.append(substitute(cond, there.bindings))
+        frame = found.frame
+        key = ("case", frame, tuple(chosen))
         if key not in self.answers:
-            outside = conj(instance.frame.holds(), *(negate(cond) for cond in chosen))
-            self.answers[key] = self.timeline.points(instance.frame.iterators, outside)
-        self._refuse(self.answers[key], instance.frame.iterators, f"{op_text(op)} takes the wrong case", op)
+            outside = conj(frame.holds, *(negate(cond) for cond in chosen))
+            self.answers[key] = self.timeline.points(frame.iterators, outside)
+        self._refuse(self.answers[key], frame.iterators, f"{op_text(op)} takes the wrong case", op)
 
-    def _row(self, access: Access, bindings: Mapping[str, Expr]) -> tuple[SSAValue, Index]:
-        return self.claim.memory[access.value], substitute(access.index, bindings)
+    def _row(self, access: Access, there: At) -> tuple[SSAValue, Index]:
+        return self.claim.memory[access.value], there.rows(access.index)
 
-    def check_once(self, op: SdgOp, instances: Sequence[Instance]) -> None:
+    def check_once(self, op: SdgOp, leaves: Sequence[Leaf]) -> None:
         """The leaves of an op together run each point of its domain once."""
-        key = ("once", op.domain, tuple(instance.pattern for instance in instances))
+        key = ("once", op.domain, *[leaf.pattern for leaf in leaves])
         if key not in self.answers:
-            self.answers[key] = self._not_once(op.domain, instances)
+            self.answers[key] = self._not_once(op.domain, leaves)
         self._refuse(self.answers[key], op.domain.dims, f"{op_text(op)} does not run exactly once", op)
 
-    def _not_once(self, domain: Domain, instances: Sequence[Instance]) -> Set | None:
+    def _not_once(self, domain: Domain, leaves: Sequence[Leaf]) -> Set | None:
         """Points that run twice, never, or outside of the domain; None if there are none."""
         wanted = domain_set(self.space, domain)
         seen = wanted.subtract(wanted)
-        for instance in instances:
-            runs = self.timeline.runs(*instance.pattern)
+        for leaf in leaves:
+            runs = self.timeline.runs(*leaf.pattern)
             # the formula alone mostly tells two iterations apart, and isl answers that at once
-            formula = self.timeline.function(instance.frame.iterators, instance.point)
+            formula = self.timeline.function(leaf.frame.iterators, leaf.point)
             if not (formula.is_injective() or runs.is_injective()):
                 return runs.range()
             points = runs.range()
@@ -315,10 +346,10 @@ class _Checker:
         wrong = wanted.subtract(seen).union(seen.subtract(wanted))
         return None if wrong.is_empty() else wrong
 
-    def check_order(self, dependence: Dependence, consumer: Instance, producer: Instance) -> None:
+    def check_order(self, dependence: Dependence, consumer: Leaf, producer: Leaf) -> None:
         """Every point that is read has run before its reader."""
-        common = common_loops(consumer.frame, producer.frame)
-        first = producer.place < consumer.place
+        common = common_loops(consumer.instance, producer.instance)
+        first = producer.instance.time[common] < consumer.instance.time[common]
         key = ("order", dependence.steps, consumer.pattern, producer.pattern, common, first)
         if key not in self.answers:
             self.answers[key] = self._late(dependence, consumer, producer, common, first)
@@ -326,9 +357,7 @@ class _Checker:
             message = f"{op_text(consumer.source)} runs before {op_text(producer.source)}, which it reads"
             self._refuse(self.answers[key], consumer.source.domain.dims, message, consumer.source)
 
-    def _late(
-        self, dependence: Dependence, consumer: Instance, producer: Instance, common: int, first: bool
-    ) -> Set | None:
+    def _late(self, dependence: Dependence, consumer: Leaf, producer: Leaf, common: int, first: bool) -> Set | None:
         """Points of the consumer that read what has not run; None if there are none."""
         reads = self.reads(dependence.steps)
         times = [
@@ -368,8 +397,8 @@ def _first_cases(op: MergeOp) -> Iterator[tuple[Access, Cond]]:
         earlier.append(cond)
 
 
-def _same_formula(access: Access, leaf: AccessOperation, bindings: Mapping[str, Expr]) -> bool:
+def _same_formula(access: Access, leaf: AccessOperation, there: At) -> bool:
     """Whether a leaf that copies a formula has the formula of the case in its body."""
     formula, found = access.value.owner, leaf.regions[0].block.first_op
     assert isinstance(formula, SdgOp)
-    return found is not None and is_formula_at(found, formula, substitute(access.index, bindings))
+    return found is not None and is_formula_at(found, formula, there.rows(access.index))

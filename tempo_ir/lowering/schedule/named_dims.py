@@ -99,13 +99,19 @@ class _Scheduler:
         for edge in edges:
             successors.setdefault(edge.producer, []).append(edge.consumer)
             reads.setdefault(edge.consumer, []).append(edge)
+        clusters = [self.cluster(component, reads, used) for component in components(statements, successors)]
+        if any(cluster.dim is not None for cluster in clusters):
+            clusters = self.fused(clusters, reads)
+        return [node for cluster in clusters for node in self.nodes(cluster, reads, used)]
+
+    def fused(self, clusters: Sequence[Cluster], reads: Mapping[int, Sequence[Edge]]) -> list[Cluster]:
+        """The loops of a level, fused, with statements in those that read them."""
         level = Level(self.graph, self.distances, self.choices, reads)
-        for component in components(statements, successors):
-            level.place(self.cluster(component, reads, used))
+        for cluster in clusters:
+            level.place(cluster)
         if self.choices.fuse:
             sink(level)
-        nodes = [self.nodes(cluster, reads, used) for cluster in level.clusters if cluster.statements]
-        return [node for found in nodes for node in found]
+        return [cluster for cluster in level.clusters if cluster.statements]
 
     def cluster(self, component: list[int], reads: Mapping[int, Sequence[Edge]], used: frozenset[str]) -> Cluster:
         """The loop of one component over the first dim that orders it."""

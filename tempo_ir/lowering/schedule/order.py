@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from tempo_ir.index.expr import Const, Expr, Sym
 
 Direction: TypeAlias = Literal[1, -1]
+
+
+@lru_cache(maxsize=1024)
+def _shifted(dim: str, direction: Direction, shift: int) -> Expr:
+    return Sym(dim) * direction + shift
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +44,7 @@ class Loop:
         """When each point of a statement runs, over its dims."""
         if statement in self.still:
             return Const(self.shifts[statement])
-        return Sym(self.dim) * self.direction + self.shifts[statement]
+        return _shifted(self.dim, self.direction, self.shifts[statement])
 
 
 @dataclass(frozen=True, slots=True)

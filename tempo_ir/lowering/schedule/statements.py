@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 
 from xdsl.dialects.builtin import FixedBitwidthType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.sdg import (
@@ -44,8 +45,8 @@ from tempo_ir.lowering.schedule.distances import happens
 from tempo_ir.lowering.schedule.ending import ending_of
 from tempo_ir.lowering.schedule.graph import Dependence, Graph, Relation, Statement
 
-Source = InputOp | ParameterOp | HostStateOp
-Formula = ConstantOp | IndexOp | ArangeOp
+SOURCES = frozenset((InputOp, ParameterOp, HostStateOp))
+FORMULAS = frozenset((ConstantOp, IndexOp, ArangeOp))
 
 NOMINAL_EXTENT = 64
 """What the cost model takes a symbolic extent to be."""
@@ -199,20 +200,22 @@ def is_inline(access: Access, reader: SdgOp) -> bool:
     resumes, which the expression of another point would not.
     """
     formula = access.value.owner
-    if not isinstance(formula, Formula) or isinstance(reader, HostOp | UntilOp):
+    if type(formula) not in FORMULAS or isinstance(reader, HostOp | UntilOp):
         return False
+    assert isinstance(formula, SdgOp)
     entries = zip(formula.domain.dims, access.index, strict=True)
     return all(not isinstance(entry, Slice) and isinstance(entry - Sym(dim), Const) for dim, entry in entries)
 
 
-def value_bytes(value: SSAValue) -> int:
+@lru_cache(maxsize=4096)
+def type_bytes(type: Attribute) -> int:
     """The bytes of one point of a value, symbolic extents taken as nominal; none for a token."""
-    if isinstance(value.type, TokenType):
+    if isinstance(type, TokenType):
         return 0
     size = 1
-    for extent in shape_of(value.type):
+    for extent in shape_of(type):
         size *= extent if isinstance(extent, int) else NOMINAL_EXTENT
-    scalar = element(value.type)
+    scalar = element(type)
     return size * (scalar.size if isinstance(scalar, FixedBitwidthType) else 4)
 
 
@@ -224,7 +227,7 @@ def _in_place(ops: Sequence[SdgOp]) -> dict[SSAValue, OutputOp]:
             continue
         (access,) = op.accesses
         producer = access.value.owner
-        if not isinstance(producer, SdgOp) or isinstance(producer, Source | Formula):
+        if not isinstance(producer, SdgOp) or type(producer) in SOURCES | FORMULAS:
             continue
         same = producer.domain == op.domain and access.index == tuple(Sym(dim) for dim in op.domain.dims)
         if same and access.value not in found:
@@ -233,11 +236,11 @@ def _in_place(ops: Sequence[SdgOp]) -> dict[SSAValue, OutputOp]:
 
 
 def _works(op: SdgOp, in_place: Mapping[SSAValue, OutputOp]) -> bool:
-    if isinstance(op, Source):
+    if type(op) in SOURCES:
         return False
     if isinstance(op, OutputOp):
         return in_place.get(op.accesses[0].value) is not op
-    if not isinstance(op, Formula):
+    if type(op) not in FORMULAS:
         return True
     readers = [(use.operation, use.index) for use in op.results[0].uses]
     return any(
@@ -246,18 +249,19 @@ def _works(op: SdgOp, in_place: Mapping[SSAValue, OutputOp]) -> bool:
 
 
 def _graph(program: ProgramOp, works: Sequence[Work]) -> Graph:
-    numbers: dict[SdgOp, list[int]] = {}
+    numbers: dict[object, list[int]] = {}
     for number, work in enumerate(works):
         numbers.setdefault(work.op, []).append(number)
     statements = [_statement(number, work) for number, work in enumerate(works)]
     dependences: list[Dependence] = []
+    related = cache(Relation)  # of equal layers all are equal
     for consumer, work in zip(statements, works, strict=True):
         for access, guard in work.accesses():
             producer = access.value.owner
-            if not isinstance(producer, SdgOp) or is_inline(access, work.op):
+            if producer not in numbers or is_inline(access, work.op):
                 continue
-            for number in numbers.get(producer, ()):
-                relation = Relation(consumer.domain, statements[number].domain, access.index, guard)
+            for number in numbers[producer]:
+                relation = related(consumer.domain, statements[number].domain, access.index, guard)
                 if (work.is_whole and works[number].is_whole) or happens(program.space, relation):
                     dependences.append(Dependence(consumer.number, number, relation))
     graph = Graph(program.space, statements, dependences)
@@ -279,5 +283,5 @@ def _names_bound(op: SdgOp, bound: str) -> bool:
 def _statement(number: int, work: Work) -> Statement:
     op = work.op
     name = op.results[0].name_hint if op.results else None
-    weight = sum(value_bytes(result) for result in op.results)
+    weight = sum([type_bytes(result.type) for result in op.results])
     return Statement(number, name or op_text(op), work.domain(), weight, isinstance(op, HostOp))

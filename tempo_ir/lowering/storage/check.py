@@ -25,9 +25,8 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects.loop import (
+    BufferAccess,
     BufferDim,
-    BufferType,
-    ForOp,
     FreeOp,
     HostOp,
     InputOp,
@@ -63,8 +62,10 @@ from tempo_ir.index.isl import (
     read_set,
     tuple_text,
 )
+from tempo_ir.lowering.instances import Instance, instances
 from tempo_ir.lowering.proofs import IllegalError
-from tempo_ir.lowering.storage.instances import Instance, instances, reads_in_place
+from tempo_ir.lowering.storage.contents import Content, Touch, first_and_last, loops_round
+from tempo_ir.lowering.storage.pointwise import reads_in_place
 from tempo_ir.lowering.storage.start_check import writes_the_same
 
 
@@ -121,72 +122,21 @@ class Claim:
     donated: Sequence[tuple[SSAValue, SSAValue]] = ()
 
 
-def check_storage(program: ProgramOp, claim: Claim) -> None:
-    """Prove that a program with planned storage reads what it read before. Raises IllegalStorageError."""
-    after = [instance for instance in instances(program) if not isinstance(instance.op, FreeOp)]
-    frees = [instance for instance in instances(program) if isinstance(instance.op, FreeOp)]
+def check_storage(program: ProgramOp, claim: Claim, read: Sequence[Instance] | None = None) -> None:
+    """
+    Prove that a program with planned storage, of which `read` was read, reads what it read before.
+
+    Raises IllegalStorageError.
+    """
+    read = instances(program) if read is None else read
+    after = [instance for instance in read if not isinstance(instance.op, FreeOp)]
+    frees = [instance for instance in read if isinstance(instance.op, FreeOp)]
     checker = _Checker(program, claim)
     checker.check_operations(after)
     for memory in checker.contents(after, frees):
         checker.check_memory(memory)
     for source, target in claim.donated:
         checker.check_donation(source, target, after)
-
-
-@dataclass(frozen=True)
-class Touch:
-    """An instance that touches `cells`; `moment` orders reads and writes within it."""
-
-    instance: Instance
-    cells: Index
-    moment: int
-
-    def key(self, ranks: Mapping[int, int]) -> object:
-        """What the answers depend on."""
-        return self.instance.pattern, self.cells, self.moment, tuple(ranks[number] for number in self.instance.time)
-
-
-@dataclass
-class Content:
-    """What happens to the cells of one buffer; `rank` is the number of coordinates, `stored` those that it stores."""
-
-    buffer: SSAValue
-    rank: int
-    stored: tuple[int, ...]
-    writes: list[Touch] = field(default_factory=list)
-    reads: list[Touch] = field(default_factory=list)
-    frees: list[Touch] = field(default_factory=list)
-    kept: list[Index] = field(default_factory=list)
-    shown: list[Touch] = field(default_factory=list)
-    """What was written of the array of the caller that the buffer is, before."""
-
-    @property
-    def touches(self) -> list[Touch]:
-        """All of them."""
-        return [*self.writes, *self.reads, *self.frees, *self.shown]
-
-    @property
-    def dims(self) -> tuple[BufferDim, ...]:
-        """How each stored coordinate is stored."""
-        assert isinstance(self.buffer.type, BufferType)
-        return self.buffer.type.dims
-
-    @property
-    def keeps_all(self) -> bool:
-        """Whether every cell has a place of its own."""
-        return len(self.stored) == self.rank and all(dim.storage != "ring" for dim in self.dims)
-
-    def ranks(self) -> dict[int, int]:
-        """The numbers of loops and operations, counted anew."""
-        numbers = sorted({number for touch in self.touches for number in touch.instance.time})
-        return {number: rank for rank, number in enumerate(numbers)}
-
-    def key(self) -> object:
-        """Equal keys have equal answers."""
-        ranks = self.ranks()
-        parts = (tuple(t.key(ranks) for t in part) for part in (self.writes, self.reads, self.frees, self.shown))
-        depth = len(_loops_round(self.buffer))
-        return self.rank, self.stored, self.dims, depth, tuple(self.kept), *parts
 
 
 @dataclass
@@ -230,49 +180,51 @@ class _Checker:
         """An operation that writes earlier what others wrote: the same value, into the same cell wherever they ran."""
         cells, ops = self.claim.starts[instance.op]
         for origin in [before[op] for op in ops]:
-            (buffer, index), *others = origin.writes
-            memory = self.claim.memories[buffer]
+            write, *others = origin.writes
+            memory = self.claim.memories[write.buffer]
             place = memory.buffer, tuple(cells[position] for position in memory.stored)
-            same = origin.body == instance.body and [read for read, _ in origin.reads] == [b for b, _ in instance.reads]
-            if not same or [place] != list(instance.writes) or others:
+            there = [(access.buffer, access.index) for access in instance.writes]
+            read = [access.buffer for access in origin.reads]
+            same = origin.formula == instance.formula and read == [access.buffer for access in instance.reads]
+            if not same or there != [place] or others:
                 raise IllegalStorageError("a memory begins with another value", instance.op)
-            if any(not isinstance(read.owner, InputOp | ParameterOp) for read, _ in origin.reads):
+            if any(not isinstance(buffer.owner, InputOp | ParameterOp) for buffer in read):
                 raise IllegalStorageError("a memory begins with a value that changes", instance.op)
-            if not writes_the_same(origin, memory.at(index), instance, cells, self.space):
+            if not writes_the_same(origin, memory.at(write.index), instance, cells, self.space):
                 raise IllegalStorageError("a memory begins with another row", instance.op)
         return [before[op] for op in ops]
 
     def _check_frame(self, origin: Instance, instance: Instance) -> None:
-        if origin.pattern == instance.pattern:
+        if origin.frame == instance.frame:
             return
-        if origin.iterators != instance.iterators or not self._runs(origin).is_equal(self._runs(instance)):
+        if origin.frame.iterators != instance.frame.iterators or not self._runs(origin).is_equal(self._runs(instance)):
             raise IllegalStorageError("an operation runs at other points", instance.op)
 
     def _check_accesses(self, origin: Instance, instance: Instance, numbers: Sequence[int]) -> None:
         arguments = [origin.arguments.index(argument) for argument in instance.arguments]
         reads = [origin.reads[number] for number in arguments] if instance.arguments else origin.reads
         writes = [origin.writes[number] for number in numbers]
-        if [self._place(*access) for access in (*reads, *writes)] != [*instance.reads, *instance.writes]:
+        if [self._place(access) for access in (*reads, *writes)] != [*instance.reads, *instance.writes]:
             raise IllegalStorageError("an operation works on rows other than those planned", instance.op)
         if list(instance.results) != [origin.results[number] for number in numbers if origin.results]:
             raise IllegalStorageError("an operation writes other results", instance.op)
 
-    def _place(self, buffer: SSAValue, index: Index) -> tuple[SSAValue, Index]:
-        """Where rows lie now."""
-        memory = self.claim.memories.get(buffer)
+    def _place(self, access: BufferAccess) -> BufferAccess:
+        """The same rows where they lie now."""
+        memory = self.claim.memories.get(access.buffer)
         if memory is None:
-            return buffer, index
-        cells = memory.at(index)
-        return memory.buffer, tuple(cells[position] for position in memory.stored)
+            return access
+        cells = memory.at(access.index)
+        return BufferAccess(memory.buffer, tuple([cells[position] for position in memory.stored]), access.type)
 
     def _check_dropped(self, origin: Instance, number: int) -> None:
         """A result that is no longer written was a copy of what lies in the same cell."""
         result = origin.results[number] if origin.results else None
         if result in origin.arguments:
             read, written = origin.reads[origin.arguments.index(result)], origin.writes[number]
-            here, there = self.claim.memories.get(read[0]), self.claim.memories.get(written[0])
+            here, there = self.claim.memories.get(read.buffer), self.claim.memories.get(written.buffer)
             if here is not None and there is not None and here.buffer is there.buffer:
-                if self._coincide(origin, here.at(read[1]), there.at(written[1])):
+                if self._coincide(origin, here.at(read.index), there.at(written.index)):
                     return
         raise IllegalStorageError("a result is lost", self.program)
 
@@ -295,25 +247,25 @@ class _Checker:
                 rows = tuple(self._rows(dim) for dim in source.owner.buffer_type.dims)
                 found[memory.buffer].kept.append(memory.at(rows))
                 found[memory.buffer].shown += [
-                    Touch(origin, memory.at(index), 1)
+                    Touch(origin, memory.at(write.index), 1)
                     for origin in self.claim.before
-                    for buffer, index in origin.writes
-                    if buffer is source
+                    for write in origin.writes
+                    if write.buffer is source
                 ]
         before = {instance.op: instance for instance in self.claim.before}
         for instance in after:
             if instance.op in self.claim.starts:
-                found[instance.writes[0][0]].writes.append(Touch(instance, self.claim.starts[instance.op][0], 1))
+                found[instance.writes[0].buffer].writes.append(Touch(instance, self.claim.starts[instance.op][0], 1))
                 continue
             op, numbers = self.claim.origins.get(instance.op, (instance.op, tuple(range(len(instance.writes)))))
             self._add(found, before[op], instance, numbers)
         for free in frees:
             (access,) = free.reads
-            content = found.get(access[0])
+            content = found.get(access.buffer)
             if content is None:
                 continue
             cells = self.claim.freed.get(free.op)
-            if cells is None or tuple(cells[position] for position in content.stored) != access[1]:
+            if cells is None or tuple(cells[position] for position in content.stored) != access.index:
                 raise IllegalStorageError("a free names other rows than those planned", free.op)
             content.frees.append(Touch(free, cells, 0))
         return list(found.values())
@@ -328,16 +280,16 @@ class _Checker:
         arguments = [origin.arguments.index(argument) for argument in instance.arguments]
         reads = arguments if instance.arguments else range(len(origin.reads))
         for position, number in enumerate(reads):
-            buffer, index = origin.reads[number]
-            if (memory := self.claim.memories.get(buffer)) is not None:
+            read = origin.reads[number]
+            if (memory := self.claim.memories.get(read.buffer)) is not None:
                 content = found[memory.buffer]
-                own = any(written is memory.buffer for written, _ in instance.writes)
+                own = any(write.buffer is memory.buffer for write in instance.writes)
                 late = own and not reads_in_place(instance, position)
-                content.reads.append(Touch(instance, memory.at(index), 2 if late else 0))
+                content.reads.append(Touch(instance, memory.at(read.index), 2 if late else 0))
         for number in numbers:
-            buffer, index = origin.writes[number]
-            if (memory := self.claim.memories.get(buffer)) is not None:
-                found[memory.buffer].writes.append(Touch(instance, memory.at(index), 1))
+            write = origin.writes[number]
+            if (memory := self.claim.memories.get(write.buffer)) is not None:
+                found[memory.buffer].writes.append(Touch(instance, memory.at(write.index), 1))
 
     # -- memory
 
@@ -347,6 +299,7 @@ class _Checker:
             for touch in content.reads:
                 raise IllegalStorageError("a row is read that is never written", touch.instance.op)
             return
+        content.reads = first_and_last(content.reads)
         key = content.key()
         if key not in self.answers:
             self.answers[key] = self._fault(content)
@@ -391,7 +344,7 @@ class _Checker:
         if (clash := self._overwritten(times, written, read)) is not None:
             return f"a row is overwritten while it is still read{_example(clash)}"
         passed = written.reverse().apply_range(read)
-        depth = len(_loops_round(content.buffer))
+        depth = len(loops_round(content.buffer))
         if not passed.is_empty() and not passed.is_subset(times.same_iteration(passed, depth)):
             return "a buffer made in a loop is read in another iteration than it is written"
         return None
@@ -428,15 +381,16 @@ class _Checker:
         """Once anything but a copy of itself is written to the array of two buffers, the first is not read any more."""
         content = Content(target, 0, ())
         for instance in after:
-            written = [number for number, (buffer, _) in enumerate(instance.writes) if buffer is target]
-            read = [number for number, (buffer, _) in enumerate(instance.reads) if buffer is source]
-            if not instance.body and instance.reads == ((source, ()),):
+            written = [number for number, write in enumerate(instance.writes) if write.buffer is target]
+            read = [number for number, read in enumerate(instance.reads) if read.buffer is source]
+            if not instance.formula and [(one.buffer, one.index) for one in instance.reads] == [(source, ())]:
                 written = []
             content.writes += [Touch(instance, (), 1) for _ in written]
             late = [bool(written) and not reads_in_place(instance, number) for number in read]
             content.reads += [Touch(instance, (), 2 if held else 0) for held in late]
         if not content.writes or not content.reads:
             return
+        content.reads = first_and_last(content.reads)
         key = ("donation", content.key())
         if key not in self.answers:
             times = _Times(self.space, content)
@@ -451,9 +405,10 @@ class _Checker:
 
     def _runs(self, instance: Instance, condition: Cond = TRUE) -> Set:
         """The iterations in which an operation runs and a condition holds."""
-        writer = Writer(instance.iterators, self.space.params)
-        held = writer.cond(conj(instance.holds(), condition))
-        names = [encode(name) for name in instance.iterators]
+        iterators = instance.frame.iterators
+        writer = Writer(iterators, self.space.params)
+        held = writer.cond(conj(instance.frame.holds, condition))
+        names = [encode(name) for name in iterators]
         points = read_set(writer.declared(f"{tuple_text('', names)} : {held} and {writer.natural()}"))
         return points.intersect_params(params_set(self.space))
 
@@ -479,19 +434,19 @@ class _Times:
         return self.known[id(touch)]
 
     def _of(self, touch: Touch) -> Map:
-        instance = touch.instance
-        writer = Writer(instance.iterators, self.space.params)
+        instance, frame = touch.instance, touch.instance.frame
+        writer = Writer(frame.iterators, self.space.params)
         time: list = []
-        for number, loop in zip(instance.time, instance.loops, strict=False):
-            time += [Const(self.ranks[number]), Sym(loop.iterator) * (-1 if loop.down else 1)]
+        for number, (name, _, down) in zip(instance.time, frame.loops, strict=False):
+            time += [Const(self.ranks[number]), Sym(name) * (-1 if down else 1)]
         time += [Const(self.ranks[instance.time[-1]]), Const(touch.moment)]
         outputs = [f"z{number}'" for number in range(self.length)]
-        parts = [writer.cond(instance.holds()), writer.natural(), *self._inside(writer, touch.cells)]
+        parts = [writer.cond(frame.holds), writer.natural(), *self._inside(writer, touch.cells)]
         parts += [f"{output} = {writer.expr(value)}" for output, value in zip(outputs, time, strict=False)]
         parts += [f"{output} = 0" for output in outputs[len(time) :]]
         held = " and ".join(f"({part})" for part in parts)
-        if instance.iterators:
-            held = f"exists ({', '.join(map(encode, instance.iterators))} : {held})"
+        if frame.iterators:
+            held = f"exists ({', '.join(map(encode, frame.iterators))} : {held})"
         relation = read_map(writer.declared(f"{tuple_text('', self.cells)} -> {tuple_text('', outputs)} : {held}"))
         return coalesced(relation.intersect_params(self.admitted))
 
@@ -556,17 +511,6 @@ def _not_before(first: Map, second: Map) -> Map | None:
     if together.intersect(Map.lex_ge(together.range().get_space())).is_empty():
         return None
     return first.lex_ge_map(second).intersect(first.domain().identity())
-
-
-def _loops_round(buffer: SSAValue) -> list[ForOp]:
-    """The loops in which a buffer is made."""
-    found: list[ForOp] = []
-    current = buffer.owner
-    while isinstance(current, Operation) and not isinstance(current, ProgramOp):
-        if isinstance(current, ForOp):
-            found.append(current)
-        current = current.parent_op()
-    return found
 
 
 def _example(relation: Map) -> str:

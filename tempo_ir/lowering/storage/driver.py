@@ -10,11 +10,11 @@ from xdsl.ir import Operation, SSAValue
 from tempo_ir.dialects.loop import DEALLOC, SWAP, AllocOp, BufferType, ProgramOp
 from tempo_ir.index.expr import Index
 from tempo_ir.lowering.bounds import check_bounds
+from tempo_ir.lowering.instances import instances
 from tempo_ir.lowering.proofs import IllegalError, proving
 from tempo_ir.lowering.storage.check import Claim, Memory, check_storage
 from tempo_ir.lowering.storage.donation import mark_donations
 from tempo_ir.lowering.storage.frees import Free, insert_frees, last_reads
-from tempo_ir.lowering.storage.instances import instances
 from tempo_ir.lowering.storage.plan import Planned, Planner
 from tempo_ir.lowering.storage.rewrite import Rewriter
 from tempo_ir.lowering.storage.swap_check import SwapClaim, SwappedBuffer, check_swap
@@ -45,8 +45,10 @@ def _plan(program: ProgramOp, planner: Planner, check: bool) -> tuple[Counter[st
     memories = dict(_memories(plan, buffers))
     if check:
         with proving():
-            check_bounds(program)
-            check_storage(program, Claim(before, memories, rewriter.replaced, freed, dict(_starts(plan)), donated))
+            claim = Claim(before, memories, rewriter.replaced, freed, dict(_starts(plan)), donated)
+            read = instances(program)
+            check_bounds(program, read)
+            check_storage(program, claim, read)
     return _summary(plan, frees, donated), buffers
 
 
@@ -80,7 +82,7 @@ def swap_requested(program: ProgramOp, *, check: bool = True) -> Counter[str]:
 
 def _asking(program: ProgramOp) -> list[AllocOp]:
     """The buffers whose rows are to be swapped, in program order."""
-    return [op for op in program.walk() if isinstance(op, AllocOp) and op.ahead is not None]
+    return [op for op in program.operations() if isinstance(op, AllocOp) and op.ahead is not None]
 
 
 def _restore(program: ProgramOp, kept: ProgramOp) -> None:

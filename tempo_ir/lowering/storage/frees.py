@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from tempo_ir.dialects.loop import AccessOperation, FreeOp, IfOp
 from tempo_ir.dialects.loop.ending import Unknown
 from tempo_ir.index.expr import TRUE, Cond, Index, free_symbols
-from tempo_ir.lowering.storage.liveness import OPERAND, CellUse, Liveness, Question
+from tempo_ir.lowering.storage.liveness import OPERAND, CellUse, Liveness
 from tempo_ir.lowering.storage.plan import Planned
 
 
@@ -37,11 +37,10 @@ def last_reads(plan: Sequence[Planned], liveness: Liveness, unknown: Unknown) ->
 def _of(planned: Planned, liveness: Liveness) -> Iterator[Free]:
     if planned.group.output is not None or not planned.stored:
         return
-    question = Question(planned.uses, len(planned.group.dims))
     for number, use in enumerate(planned.uses):
         if use.use.writes or not isinstance(use.use.op, AccessOperation) or _overwrites(planned, use):
             continue
-        for guard, cells in liveness.last_reads(question, number):
+        for guard, cells in liveness.last_reads(planned.question, number):
             if _varies(planned.index(cells), use):
                 yield Free(use.use.op, guard, planned, cells)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from xdsl.ir import SSAValue
 
@@ -54,13 +55,20 @@ class Member:
     op: BufferOperation
     cells: tuple[Expr, ...]
 
-    @property
+    @cached_property
     def dims(self) -> tuple[str, ...]:
         """The names of the dims of the buffer."""
         return self.op.buffer_type.dim_names
 
+    @cached_property
+    def _is_in_place(self) -> bool:
+        """Whether row `t` lies in cell `t`."""
+        return self.cells == tuple(map(Sym, self.dims))
+
     def at(self, index: Index) -> Index | None:
         """The cells of the rows at an index; None where they are no index."""
+        if self._is_in_place:
+            return index
         return compose(self.cells, self.dims, index)
 
 

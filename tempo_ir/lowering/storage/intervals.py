@@ -38,7 +38,7 @@ def buffer_intervals(program: ProgramOp) -> dict[SSAValue, Interval]:
     """
     positions = _Positions()
     positions.number(program.body.block)
-    return {op.buffer: _interval(op, positions.spans) for op in program.walk() if isinstance(op, BufferOperation)}
+    return {op.buffer: _interval(op, positions.spans) for op in program.operations() if isinstance(op, BufferOperation)}
 
 
 @dataclass(slots=True)

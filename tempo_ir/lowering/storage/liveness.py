@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TypeVar, cast
 
 from tempo_ir.dialects.loop import ForOp
@@ -60,11 +60,11 @@ class CellUse:
 
     def signature(self, ranks: Mapping[int, int]) -> Hashable:
         """All that answers depend on."""
-        order = tuple(ranks[number] for number in self.use.order)
+        order = tuple([ranks[number] for number in self.use.order])
         return self.use.frame.pattern, self.cells, self.use.writes, self.moment, order
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
     """The uses of one memory of `rank` dims; the cells of `kept`, boxes over the bounds, are read after the program."""
 
@@ -72,19 +72,19 @@ class Question:
     rank: int
     kept: tuple[Index, ...] = ()
 
-    @property
+    @cached_property
     def ranks(self) -> dict[int, int]:
         """The numbers of operations and loops, counted anew."""
         numbers = sorted({number for use in self.uses for number in use.use.order})
         return {number: rank for rank, number in enumerate(numbers)}
 
-    @property
+    @cached_property
     def key(self) -> Hashable:
         """Questions of equal keys have equal answers."""
         ranks = self.ranks
-        return self.rank, self.kept, tuple(use.signature(ranks) for use in self.uses)
+        return self.rank, self.kept, tuple([use.signature(ranks) for use in self.uses])
 
-    @property
+    @cached_property
     def common_loops(self) -> tuple[ForOp, ...]:
         """The loops round all uses, outermost first."""
         first, *others = (use.frame.loops for use in self.uses)

@@ -25,7 +25,7 @@ MOST_DIMS_PERMUTED = 3
 """Up to so many dims all orders are tried in which a window of one is taken for given rows of the others."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Planned:
     """A memory and how it keeps its rows: per dim of the group a `BufferDim`, None for a dim with one slot."""
 
@@ -38,6 +38,11 @@ class Planned:
     def stored(self) -> tuple[BufferDim, ...]:
         """The dims that have more than a slot."""
         return tuple(dim for dim in self.dims if dim is not None)
+
+    @cached_property
+    def question(self) -> Question:
+        """The uses, for who asks of them."""
+        return Question(self.uses, len(self.group.dims))
 
     def index(self, cells: Index) -> Index:
         """The entries of the dims that have more than a slot."""
@@ -92,8 +97,8 @@ class Planner:
     def plan(self) -> list[Planned]:
         """The memories of the program that are not the caller's alone, in program order."""
         for op in self.program.body.block.ops:
-            if isinstance(op, AllocOp | OutputOp) and self._is_planned(op):
-                self.groups[op.buffer] = Group.of(op)
+            if isinstance(op, AllocOp | OutputOp) and (group := self._alone(op)) is not None:
+                self.groups[op.results[0]] = group
         copies = list(self._copies())
         into: dict[SSAValue, list[Copy]] = {}
         for copy in copies:
@@ -103,14 +108,16 @@ class Planner:
                 self._merge(copy, into[copy.written.buffer])
         return [planned for group in dict.fromkeys(self.groups.values()) for planned in self._planned(group)]
 
-    def _is_planned(self, op: AllocOp | OutputOp) -> bool:
-        """Whether a buffer is used and keeps every row, each written once: it is not planned already."""
-        if self.only is not None and op.buffer not in self.only:
-            return False
-        if op.buffer not in self.cells.uses or any(dim.storage != "full" for dim in op.buffer_type.dims):
-            return False
-        if any(isinstance(use.operation, FreeOp) for use in op.buffer.uses):
-            return False
+    def _alone(self, op: AllocOp | OutputOp) -> Group | None:
+        """The group of a buffer that is used and keeps every row, each written once; None of one that is planned
+        already."""
+        buffer = op.results[0]
+        if self.only is not None and buffer not in self.only:
+            return None
+        if buffer not in self.cells.uses or any(dim.storage != "full" for dim in op.buffer_type.dims):
+            return None
+        if any(isinstance(use.operation, FreeOp) for use in buffer.uses):
+            return None
         group = Group.of(op)
         uses = self.cells.of(group) or ()
         writes = [use for use in uses if use.use.writes]
@@ -120,7 +127,7 @@ class Planner:
             once = False
         if not once:
             remark(op, "every row is kept: it is not proved that each is written once")
-        return once
+        return group if once else None
 
     # -- copies
 

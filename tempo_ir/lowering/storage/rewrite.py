@@ -23,9 +23,9 @@ from tempo_ir.dialects.loop import (
 from tempo_ir.dialects.sdg.attributes import IndexAttr
 from tempo_ir.dialects.types import Extent, Tensor, shape_of, tensor
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import TRUE, Index, free_symbols, negate
+from tempo_ir.index.expr import TRUE, Expr, Index, free_symbols, negate
 from tempo_ir.index.isl import ceiling
-from tempo_ir.lowering.storage.liveness import Liveness, Question
+from tempo_ir.lowering.storage.liveness import Liveness
 from tempo_ir.lowering.storage.plan import Planned
 
 
@@ -107,6 +107,8 @@ class Rewriter:
     def _row(self, planned: Planned) -> Tensor:
         """The room of a row: extents that name a dim whose rows share slots are the greatest."""
         group = planned.group
+        if not any(isinstance(extent, Expr) for extent in shape_of(group.row)):
+            return group.row
         shared = {name for name, dim in zip(group.dims, planned.dims, strict=True) if dim is None or dim.slots}
         space = Space(tuple(zip(group.dims, group.extents(self.program.space), strict=True)), self.program.space.where)
 
@@ -119,11 +121,9 @@ class Rewriter:
 
     def _block(self, planned: Planned) -> Block:
         """The innermost block in no run of which a row is read that another run wrote."""
-        question = Question(planned.uses, len(planned.group.dims))
-        common, private = question.common_loops, self.liveness.private_loops(question)
-        chains = [_blocks(use.use.op) for use in planned.uses]
-        if private < len(common):
-            chains.append(_blocks(common[private]))
+        common, private = planned.question.common_loops, self.liveness.private_loops(planned.question)
+        inside = [use.use.op for use in planned.uses] if private == len(common) else [common[private]]
+        chains = [_blocks(block) for block in dict.fromkeys(op.parent for op in inside) if block is not None]
         depth = 0
         while all(len(chain) > depth and chain[depth] is chains[0][depth] for chain in chains):
             depth += 1
@@ -168,14 +168,14 @@ def _results(plan: Sequence[Planned]) -> dict[BodyOperation, list[int]]:
     return found
 
 
-def _blocks(op: Operation) -> list[Block]:
-    """The blocks round an operation, outermost first, within its program."""
+def _blocks(inner: Block) -> list[Block]:
+    """A block and those round it, outermost first, within its program."""
     found: list[Block] = []
-    current: Operation | None = op
-    while current is not None and not isinstance(current, ProgramOp):
-        if current.parent is not None:
-            found.append(current.parent)
-        current = current.parent_op()
+    block: Block | None = inner
+    while block is not None:
+        found.append(block)
+        around = block.parent_op()
+        block = None if around is None or isinstance(around, ProgramOp) else around.parent
     return found[::-1]
 
 

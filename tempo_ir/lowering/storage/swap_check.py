@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from tempo_ir.dialects.loop import FetchOp, FreeOp, OffloadOp, ProgramOp
+from tempo_ir.dialects.loop import BufferAccess, FetchOp, FreeOp, OffloadOp, ProgramOp
 from tempo_ir.index.expr import Index, Sym
+from tempo_ir.lowering.instances import Instance, instances
 from tempo_ir.lowering.storage.check import IllegalStorageError
-from tempo_ir.lowering.storage.instances import Instance, instances
 
 
 @dataclass(frozen=True)
@@ -69,23 +69,24 @@ def check_swap(program: ProgramOp, claim: SwapClaim) -> None:
 
 def _is_free(instance: Instance, claim: SwapClaim) -> bool:
     """Frees of the buffers themselves are planned anew."""
-    return isinstance(instance.op, FreeOp) and claim.of(instance.reads[0][0]) is not None
+    return isinstance(instance.op, FreeOp) and claim.of(instance.reads[0].buffer) is not None
 
 
 def _check_copy(instance: Instance, claim: SwapClaim) -> None:
-    ((source, source_index),), ((target, target_index),) = instance.reads, instance.writes
+    (read,), (write,) = instance.reads, instance.writes
+    source, target = read.buffer, write.buffer
     offloads = any(source is each.device and target is each.host for each in claim.swapped)
     fetches = any(source is each.host and any(target is back for back in each.back) for each in claim.swapped)
     if not (offloads if isinstance(instance.op, OffloadOp) else fetches):
         raise IllegalStorageError("a copy is none between a buffer and its rows with the host", instance.op)
-    if source_index != target_index:
+    if read.index != write.index:
         raise IllegalStorageError("a row is copied to the place of another", instance.op)
 
 
 def _check_same(origin: Instance, instance: Instance, claim: SwapClaim) -> None:
     """An operation as it was, but for the names of the buffers."""
-    here = instance.loops, instance.guard, instance.results, instance.arguments
-    there = origin.loops, origin.guard, origin.results, origin.arguments
+    here = instance.loops, instance.frame, instance.results, instance.arguments
+    there = origin.loops, origin.frame, origin.results, origin.arguments
     if here != there:
         raise IllegalStorageError("rows are swapped, and an operation runs at other points", instance.op)
     counts = len(origin.reads) == len(instance.reads) and len(origin.writes) == len(instance.writes)
@@ -96,10 +97,10 @@ def _check_same(origin: Instance, instance: Instance, claim: SwapClaim) -> None:
         raise IllegalStorageError("rows are swapped, and an operation works on other rows", instance.op)
 
 
-def _may_be(before: tuple[SSAValue, Index], after: tuple[SSAValue, Index], claim: SwapClaim, *, reads: bool) -> bool:
+def _may_be(before: BufferAccess, after: BufferAccess, claim: SwapClaim, *, reads: bool) -> bool:
     """Whether rows are those of before; of a buffer that is swapped also those that have come back may be read."""
-    swapped = claim.of(before[0])
+    swapped = claim.of(before.buffer)
     if swapped is None:
         return before == after
     places = (swapped.device, *swapped.back) if reads else (swapped.device,)
-    return any(after == (place, swapped.moved(before[1])) for place in places)
+    return any(after == BufferAccess(place, swapped.moved(before.index), before.type) for place in places)

@@ -473,7 +473,7 @@ def _insert_fetch(program: ProgramOp, single: Single, host: SSAValue, back: SSAV
 
 def _fresh(program: ProgramOp, name: str) -> str:
     """A name that no loop, dim or bound of a program has."""
-    taken = {op.iterator for op in program.walk() if isinstance(op, ForOp)}
+    taken = {loop.iterator for loop in program.loops()}
     taken |= {*program.space.names, *program.space.params}
     return next(free for number in range(len(taken) + 1) if (free := f"{name}{number or ''}") not in taken)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -26,7 +27,7 @@ from tempo_ir.index.expr import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Frame:
     """The loops round an operation, outermost first, and the conjunction of the guards."""
 
@@ -41,7 +42,7 @@ class Frame:
         """The frame of what a guard lets run."""
         return Frame(self.loops, conj(self.guard, condition))
 
-    @property
+    @cached_property
     def iterators(self) -> tuple[str, ...]:
         """The names of the iterators, outermost first."""
         return tuple(loop.iterator for loop in self.loops)
@@ -68,7 +69,7 @@ class Frame:
                     continue
         return {name: value for name, value in found.items() if not free_symbols(value) & loops.keys()}
 
-    @property
+    @cached_property
     def pattern(self) -> tuple[object, ...]:
         """What the frame says, without which operations it consists of: equal layers have equal patterns."""
         return tuple((loop.iterator, loop.range, loop.down) for loop in self.loops), self.guard
@@ -152,7 +153,7 @@ class _Reader:
 
 def is_lowered(program: ProgramOp) -> bool:
     """Whether kernels are launched already, so that what they read and write is not to be seen."""
-    return any(isinstance(op, LaunchOp) for op in program.walk())
+    return any(isinstance(op, LaunchOp) for op in program.operations())
 
 
 def copied_argument(use: Use) -> int | None:

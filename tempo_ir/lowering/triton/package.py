@@ -16,7 +16,7 @@ from tempo_ir.dialects import loop
 from tempo_ir.index import TRUE
 from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.driver import driver_text, parameter_names, program_name
-from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, Style
+from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, KernelSource, Style
 
 SUPPORT = Path(__file__).with_name("package_support.py")
 
@@ -35,7 +35,7 @@ def package_files(module: ModuleOp, style: Style = DEFAULT_STYLE) -> dict[str, s
         f'from .driver import {name}\n\n__all__ = ["{name}"]\n',
         "driver.py": driver_text(module, style.precision),
         "support.py": SUPPORT.read_text(),
-        "README.md": readme_text(program, parameter_names(module).values(), [source.name for source in sources]),
+        "README.md": readme_text(program, parameter_names(module).values(), sources),
         "kernels/__init__.py": '"""The kernels that the driver launches, one file each."""\n',
     }
     return files | {f"kernels/{source.name}.py": source.text for source in sources}
@@ -49,17 +49,18 @@ def write_package(module: ModuleOp, directory: Path, style: Style = DEFAULT_STYL
         file.write_text(text)
 
 
-def readme_text(program: loop.ProgramOp, parameters: Iterable[str], kernels: Iterable[str]) -> str:
+def readme_text(program: loop.ProgramOp, parameters: Iterable[str], kernels: Iterable[KernelSource]) -> str:
     """How to run the package."""
     name = program_name(program)
     named = [op for op in program.body.block.ops if isinstance(op, loop.InputOp | loop.ParameterOp)]
     bounds = "".join(f", {bound}=..." for bound in parameters)
     arrays = ", ".join(f'"{op.key.data}": ...' for op in named[:2]) + (", ..." if len(named) > 2 else "")
     needs = f" The bounds satisfy `{program.space.where}`." if program.space.where != TRUE else ""
-    listed = "".join(f"- {kernel}\n" for kernel in kernels)
+    listed = "".join(f"| `{kernel.name}` | {kernel.computes} | {kernel.warps} |\n" for kernel in kernels)
     return f"""# {name}
 
-A program in Triton: `driver.py` has its loops, `kernels/` what they launch. It needs torch and triton.
+A program in Triton: `driver.py` has its loops, `kernels/` what they launch. It needs torch and triton. A kernel is
+compiled when it is first launched, and bound: `Bound` in `support.py`.
 
 ```python
 from PACKAGE import {name}          # PACKAGE: the name of this directory
@@ -73,6 +74,6 @@ tensors by name.{needs}
 Without a GPU the same files run in Triton's interpreter, slowly, with tensors on the CPU: set `TRITON_INTERPRET=1` in
 the environment before Python starts. (Its products of bf16 are wrong.)
 
-Kernels:
-
+| kernel | computes | warps |
+|---|---|---|
 {listed}"""

@@ -74,7 +74,8 @@ class Style:
 class KernelSource:
     """A printed kernel: the name of its function, the text of its file, and its parameters with their types.
 
-    `aligned` names the scalars that are multiples of 16 in every launch; a program is run by `warps`.
+    `aligned` names the scalars that are multiples of 16 in every launch; a program is run by `warps`; `computes` names
+    the ops that the kernel comes from.
     """
 
     name: str
@@ -82,6 +83,7 @@ class KernelSource:
     parameters: tuple[tuple[str, str], ...]
     aligned: frozenset[str]
     warps: int = WARPS
+    computes: str = ""
 
 
 DEFAULT_STYLE = Style()
@@ -105,6 +107,7 @@ class _KernelPrinter:
         self.lines = self.values.lines
         self.barriers = barriers(kernel)
         self.warps = warps_of(kernel, style.precision)
+        self.ops: dict[str, None] = {}
         writes = (op for op in kernel.walk() if isinstance(op, (memory.WriteOp, memory.IndexedWriteOp)))
         self.written = {op.view_op.pointer for op in writes}
 
@@ -125,20 +128,20 @@ class _KernelPrinter:
         plain = [p for p, kind in parameters if not kind.startswith("*") and p not in aligned]
         function = [*self.comment(), _decorator(plain), f"def {name}({annotated}):", *body]
         parts = [HEADER, "\n".join(function) + "\n", *library_sources(self.values.library)]
-        return KernelSource(name, "\n\n".join(parts), tuple(parameters), aligned, self.warps)
+        ops = ", ".join(name.removeprefix("sdg.") for name in self.ops)
+        return KernelSource(name, "\n\n".join(parts), tuple(parameters), aligned, self.warps, ops)
 
     def comment(self) -> list[str]:
         """What the kernel computes, the user's lines, the grid."""
-        ops: dict[str, None] = {}
         lines: dict[str, set[int]] = {}
         for op in self.kernel.walk():
             location = op.location
             if isinstance(location, NameLoc):  # the sdg op that it comes from
-                ops[location.desc.data] = None
+                self.ops[location.desc.data] = None
             file, _, line = location_text(location).rpartition(":")
             if file:
                 lines.setdefault(file.rsplit("/", 1)[-1], set()).add(int(line))
-        parts = textwrap.wrap(", ".join(ops), 116)
+        parts = textwrap.wrap(", ".join(self.ops), 116)
         parts += [f"{name}:{_spans(numbers)}" for name, numbers in sorted(lines.items())]
         grid = ", ".join("?" if extent < 0 else str(extent) for extent in self.kernel.grid.data)
         return [*(f"# {part}" for part in parts), f"# grid ({grid or 1}), num_warps {self.warps}"]

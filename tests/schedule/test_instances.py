@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import Builtin
 
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.index import evaluate
-from tempo_ir.lowering.schedule.occurrences import occurrences
+from tempo_ir.lowering.instances import instances
 from tempo_ir.reference.loop import run_loop
 from tempo_ir.tools.parsing import parse_module
 
@@ -34,8 +34,8 @@ def test_iterations_of_steps_either_way(bounds: str, step: int) -> None:
         context.load_dialect(dialect)
     (program,) = parse_module(context, PROGRAM.format(bounds=bounds, step=step), "program.mlir").ops
     assert isinstance(program, loop.ProgramOp)
-    (leaf,) = (found for found in occurrences(program) if isinstance(found.op, loop.ComputeOp))
+    (leaf,) = instances(program)
     for size in range(10):
         written = run_loop(program, {}, {"T": size})["y"]
-        held = [evaluate(leaf.frame.holds(), {"t": t, "T": size}) for t in range(size)]
+        held = [evaluate(leaf.frame.holds, {"t": t, "T": size}) for t in range(size)]
         np.testing.assert_array_equal(written, np.array(held, np.int64).reshape(size), err_msg=f"T = {size}")
