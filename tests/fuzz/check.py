@@ -194,7 +194,7 @@ class Check:
         attempt(f"{name} call", self._again)
 
     def _compile(self, without: Sequence[str]) -> None:
-        self.executable = tp.compile(parse(self.text), without=tuple(without))
+        self.executable = tp.compile(parse(self.text), without=tuple(without), cache=False)
 
     def _call(self, case: Case, hosts: Factories, *, donate: bool = False) -> Outputs:
         keys = {op.key.data: op for op in program_of(self.module).body.block.ops if isinstance(op, SourceOp)}
