@@ -126,6 +126,12 @@ def context() -> islpy.Context:
     return _PER_THREAD.context
 
 
+def forget() -> None:
+    """Forget the answers of the calling thread. Under a limit (`index.limits`) it counts what was asked before: what
+    begins with nothing known finds the same each time."""
+    _PER_THREAD.memo.clear()
+
+
 def _memoised(key: tuple[object, ...], compute: Callable[[], Value]) -> Value:
     memo = _PER_THREAD.memo
     if key in memo:

@@ -140,6 +140,9 @@ def lower(
     """
     if kept := sorted(set(without) - OPTIONAL):
         raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
+    from tempo_ir.index import isl
+
+    isl.forget()  # what is found in time does not depend on what was compiled before
     context, work = Context(allow_unregistered=False), module.clone()
     seconds, notes = dict[str, float](), dict[str, Collector]()
     graph = program_of(work, sdg.ProgramOp)

@@ -4,6 +4,7 @@ numbers."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.parser import Parser
 
 import tempo_ir
+import tempo_ir as tp
+from examples import llama
 from tempo_ir.dialects import types
 from tempo_ir.dialects.sdg import Sdg
 from tempo_ir.reference import sdg as reference
@@ -222,3 +225,10 @@ def test_memory_of_temporaries_that_are_not_live_together_is_shared() -> None:
     executable(x=normal(1024) * 0 - 3)
     assert executable.stats.peak_bytes <= 2 * (4096 + 64)
     assert executable.stats.kernels == 1
+
+
+def test_a_compile_does_not_depend_on_those_before_it(tmp_path: Path) -> None:
+    """Questions to isl have limits, which count what is remembered of earlier ones."""
+    program = llama.decode(model=str(tmp_path / "model"), window=64)
+    first, second = (tp.compile(program, cache=False).ir("loop") for _ in range(2))
+    assert first == second
