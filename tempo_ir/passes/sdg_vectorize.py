@@ -128,11 +128,11 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch
     ops = sdg_ops(program)
     varying = [op for op in ops if dim in op.domain.dims]
     recurrent, together = set[SdgOp](), list[list[SdgOp]]()
-    if any(batching_of(op) is not None for op in varying):
+    if any(isinstance(op, HostOp) or batching_of(op) is not None for op in varying):
         recurrent, together = recurrent_ops(ops, dim, program.space)
     until = until_of(ops)
     early = needed_for(until) if until is not None and until.dim == dim else {}
-    may_gain = take_all or any(isinstance(op, ContractOp) and op not in recurrent for op in varying)
+    may_gain = take_all or any(isinstance(op, ContractOp | HostOp) and op not in recurrent for op in varying)
     able: dict[SdgOp, Batch] = {}
     for op in varying:
         if isinstance(op, MergeOp) and isinstance(op.result.type, TokenType):
@@ -143,7 +143,7 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch
         elif problem is None and op in recurrent:
             problem = "it recurs along it"
         elif problem is None:
-            problem = problem_of(op, dim, program.space) if may_gain else "no contraction gains by it"
+            problem = problem_of(op, dim, program.space) if may_gain else "no contraction or call gains by it"
         if problem is None:
             able[op] = points_of(op, dim, program.space)
         else:
