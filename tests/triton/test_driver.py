@@ -24,6 +24,7 @@ from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.index import evaluate
 from tempo_ir.runtime.compiler import for_triton
 from tempo_ir.tools import programs
+from tests.triton.support import walk
 
 RECORDER = Path(__file__).with_name("launch_recorder.py")
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -115,21 +116,6 @@ def _loops_round(buffer: SSAValue) -> list[loop.ForOp]:
             found.append(parent)
         parent = parent.parent_op()
     return found
-
-
-@tp.program
-def walk(n=4):
-    """A recurrence, a loop that runs backwards, a window of a ring, draws."""
-    t, T = tp.dim("t")
-    x = tp.input("x", tp.f32[n], over=t)
-    h = tp.tensor("h", tp.f32[n], over=t)
-    h[0] = x[0]
-    h[t] = h[t - 1] * 0.5 + x[t]
-    back = tp.tensor("back", tp.f32[n], over=t)
-    back[T - 1] = h[T - 1]
-    back[t] = back[t + 1] * 0.25 + h[t] + tp.random.uniform(0.0, 1.0, tp.f32[n], over=t)
-    tp.output("back", back)
-    tp.output("window", tp.sum(h[tp.maximum(0, t - 2) : t + 1], axis=0))
 
 
 class Doubler:

@@ -21,6 +21,7 @@ from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.runtime.compiler import lower, module_of
 from tempo_ir.tools import programs
 from tempo_ir.tools.running import Call, Results, compare, run
+from tests.triton.support import walk
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SETTINGS = {
@@ -72,21 +73,6 @@ def test_llama_in_the_interpreter(name, model):
 
 
 # ---- what drivers do ----
-
-
-@tp.program
-def walk(n=4):
-    """A recurrence, a loop that runs backwards, a window of a ring, draws."""
-    t, T = tp.dim("t")
-    x = tp.input("x", tp.f32[n], over=t)
-    h = tp.tensor("h", tp.f32[n], over=t)
-    h[0] = x[0]
-    h[t] = h[t - 1] * 0.5 + x[t]
-    back = tp.tensor("back", tp.f32[n], over=t)
-    back[T - 1] = h[T - 1]
-    back[t] = back[t + 1] * 0.25 + h[t] + tp.random.uniform(0.0, 1.0, tp.f32[n], over=t)
-    tp.output("back", back)
-    tp.output("window", tp.sum(h[tp.maximum(0, t - 2) : t + 1], axis=0))
 
 
 class Counter:
