@@ -68,7 +68,20 @@ from tempo_ir.dialects.sdg import (
 from tempo_ir.dialects.sdg.until import until_of
 from tempo_ir.dialects.types import element, shape_of, tensor
 from tempo_ir.graphs import reachable
-from tempo_ir.index import TRUE, Const, Domain, Entry, Index, Slice, Space, Sym, compare, free_symbols, substitute
+from tempo_ir.index import (
+    TRUE,
+    Const,
+    Domain,
+    Entry,
+    Index,
+    Slice,
+    Space,
+    Sym,
+    compare,
+    free_symbols,
+    negate,
+    substitute,
+)
 from tempo_ir.passes.building import GraphBuilder, normal_form
 from tempo_ir.passes.recurrences.interleaving import Falling, Lookahead, looped
 from tempo_ir.passes.recurrences.reductions import accumulator, combining, identity
@@ -377,6 +390,8 @@ def result_bytes(op: SdgOp) -> int:
 
 def accumulate_one(whole: Whole, *, backwards: bool = False) -> None:
     """Make a reduction the last value of a recurrence; `backwards` from the last point to the first."""
+    from tempo_ir.index import isl
+
     op, dim = whole.op, whole.dim
     shape = shape_of(op.results[0].type)
     wide = accumulator(type(op), element(op.results[0].type))
@@ -394,7 +409,8 @@ def accumulate_one(whole: Whole, *, backwards: bool = False) -> None:
         begin, end = end, begin
     previous = substitute(here, {dim: Sym(dim) + (1 if backwards else -1)})
     later = compare("<" if backwards else ">", Sym(dim), begin)
-    before.set_cases([(compare("=", Sym(dim), begin), nothing), (later, Access(total.value, previous))])
+    if not isl.prove(negate(later), whole.space, Domain(inside.domain.dims)):  # there may be more than one point
+        before.set_cases([(compare("=", Sym(dim), begin), nothing), (later, Access(total.value, previous))])
     last = Access(total.value, substitute(here, {dim: end}))
     result = outside.cast(averaged(whole, outside, or_nothing(whole, outside, last, nothing)), kind_of(op))
     op.results[0].replace_all_uses_with(result.value)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from passes_support import apply, program_of
+from passes_support import apply, check_values_stay, parse, program_of
 
 import tempo_ir as tp
 from examples.n_step import n_step
@@ -309,3 +309,16 @@ def test_gradients_are_summed_on_the_way_back() -> None:
         expected, computed = (run(program_of(module), arrays, {"T": T}) for module in (before, summed))
         for key, value in expected.items():
             np.testing.assert_allclose(computed[key], value, rtol=1e-9, atol=1e-12)
+
+
+def test_a_dim_of_one_point():
+    """No point comes before it: the running sum has no case that reads one."""
+    text = """
+    sdg.program @p dims(b: 1, t: T) {
+      %x = sdg.input "x" in (b, t) : tensor<4xf32>
+      %y = sdg.tanh %x[b, t] in (b, t) : (tensor<4xf32>) -> tensor<4xf32>
+      %s = sdg.sum %y[0:1, t] axes [0] in (t) : (tensor<4xf32>) -> tensor<4xf32>
+      sdg.output "s" %s[t] in (t) : tensor<4xf32>
+    }"""
+    module = parse(text)
+    check_values_stay(module, apply(module.clone(), "sdg-accumulate", dims=("b",)), SIZES, 1e-6)
