@@ -21,7 +21,7 @@ from tempo_ir.runtime.calls import Call, Callee
 from tempo_ir.runtime.errors import CompileError
 from tempo_ir.runtime.memory import aligned_bytes
 from tempo_ir.runtime.packed import Packed, packed_calls, unpacked_calls
-from tempo_ir.runtime.threads import borrowed_team, thread_count
+from tempo_ir.runtime.threads import MOST_THREADS, borrowed_team, thread_count
 
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(ctypes.c_int64))
 _HOST = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -34,6 +34,8 @@ class NativeProgram:
     callee: Callee
     sites: tuple[Site, ...]
     scratch_bytes: int
+    is_shared: bool
+    """Whether launches may be cut over threads: without any no team is made."""
     objects: tuple[bytes, ...]
     target: Target
     library: Library
@@ -49,6 +51,7 @@ class NativeProgram:
         header = {
             "target": asdict(self.target),
             "scratch_bytes": self.scratch_bytes,
+            "is_shared": self.is_shared,
             **packed_calls(self.callee.program, self.callee.buffers, self.sites),
         }
         return Packed(header, self.objects)
@@ -59,13 +62,13 @@ class NativeProgram:
         target = target_of(packed)
         library = load_objects(packed.objects, target)
         program, buffers, sites = unpacked_calls(packed.header)
-        callee, scratch = Callee.of(program, buffers), packed.header["scratch_bytes"]
-        return NativeProgram(callee, sites, scratch, packed.objects, target, library)
+        scratch, is_shared = packed.header["scratch_bytes"], packed.header["is_shared"]
+        return NativeProgram(Callee.of(program, buffers), sites, scratch, is_shared, packed.objects, target, library)
 
     def run(self, call: Call) -> None:
         """Run the host program of a call. Raises what Python code in it raised."""
         call.make_objects()
-        threads = thread_count()
+        threads = min(thread_count(), MOST_THREADS if self.is_shared else 1)
         scratch = aligned_bytes(threads * scratch_pitch(self.scratch_bytes))
         addresses = [*(_address(call.flat[buffer.value]) for buffer in self.callee.buffers), _address(scratch), 0]
         buffers = (ctypes.c_void_p * len(addresses))(*addresses)
@@ -116,7 +119,9 @@ class NativeCompiler:
         objects = self._assembler.objects()
         library = load_objects(objects, self._target)
         callee, sites = Callee.of(lowered.program), lowered.host.sites
-        return NativeProgram(callee, sites, lowered.scratch_bytes, objects, self._target, library)
+        return NativeProgram(
+            callee, sites, lowered.scratch_bytes, bool(lowered.parallel), objects, self._target, library
+        )
 
 
 def target_of(packed: Packed) -> Target:

@@ -107,6 +107,17 @@ def test_random_programs(every_launch: None, monkeypatch: pytest.MonkeyPatch) ->
     assert forks(3) > before
 
 
+def test_no_team_is_made_for_a_program_of_small_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    @tp.program
+    def program():
+        t, _ = tp.dim("t")
+        tp.output("y", tp.input("x", tp.f32[4], over=t) + 1)
+
+    made = team.cache_info().misses
+    outputs(tp.compile(program(), cache=False), 7, monkeypatch, x=np.ones((2, 4), np.float32))
+    assert team.cache_info().misses == made
+
+
 def test_little_work_stays_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     executable = tp.compile(attention(width=8, heads=2))
     before = forks(2)
