@@ -93,8 +93,8 @@ def write_table(target: str, rows: list[tuple[str, KernelSource, Figures]]) -> N
 
 def promises_tensor_cores(source: KernelSource, target: str) -> bool:
     """Whether a kernel has a product that the matrix units of the target compute: of 16 bits, on AMD of 32 too."""
-    dots = [line for line in source.text.splitlines() if "tl.dot(" in line]
-    return any(re.search(r"\.to\(tl\.b?float16\)", line) for line in dots) or (bool(dots) and target == "gfx942")
+    dots = re.findall(r"tl\.dot\(.*?input_precision", source.text, re.DOTALL)
+    return any(re.search(r"\.to\(tl\.b?float16\)", dot) for dot in dots) or (bool(dots) and target == "gfx942")
 
 
 def check(source: KernelSource, found: Figures, target: str) -> None:

@@ -7,20 +7,20 @@
 
 // CHECK:       # sdg.mul, sdg.add
 // CHECK-NEXT:  # driver.mlir:{{[0-9]+}}-{{[0-9]+}}
-// CHECK-NEXT:  # grid (?), num_warps 4
+// CHECK-NEXT:  # grid: the launch says how many (offsets by BLOCK)
 // CHECK-NEXT:  @triton.jit
 // CHECK-NEXT:  def mul_add(x_ptr, ring_ptr, n0: "i64", n1: "i64", n2: "i64", n3: "i64"):
 // CHECK:           p = x * ring
 // CHECK-NEXT:      s = p + x
 // CHECK-NEXT:      tl.debug_barrier()
-// CHECK-NEXT:      tl.store(ring_ptr + (n3 + start) + range_1024, s, mask=inside)
+// CHECK-NEXT:      tl.store(ring_ptr + n3 + offsets, s, mask=inside_offsets)
 // CHECK:       # ---- driver.py
 // CHECK-NEXT:  """The program @walk: its loops, over Triton kernels."""
 // CHECK:       import torch
-// CHECK:       from .kernels.copy_kernel import copy_kernel
-// CHECK:       from .support import Bound, Rows, call_host, make_host, placed
+// CHECK:       from . import kernels
+// CHECK-NEXT:       from .support import Bound, Rows, call_host, make_host, placed
 
-// CHECK:       copy_kernel = Bound(copy_kernel, num_warps=4)
+// CHECK:       copy_kernel = Bound(kernels.copy_kernel)
 // CHECK:       def walk(arrays, *, T, N, seed=0, start=None, hosts=None):
 // CHECK:           input x: f32[T, 16 * N]
 // CHECK:           output y: f32[T, 16 * N]

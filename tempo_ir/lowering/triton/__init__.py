@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.triton.hints import aligned_arguments
+from tempo_ir.lowering.triton.library_text import library_file
 from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, KernelSource, Style, print_kernel
 
 
@@ -28,9 +29,13 @@ def print_module(module: ModuleOp, stream: IO[str]) -> None:
     """Print every kernel of a module, and the driver of its loop program, each under a line that names its file."""
     from tempo_ir.lowering.triton.driver import driver_text
 
-    for source in kernel_sources(module):
+    sources = kernel_sources(module)
+    for source in sources:
         print(f"# ---- {source.name}.py", file=stream)
-        print(source.text, file=stream)
+        print(source.packaged, file=stream)
+    if called := sorted({name for source in sources for name in source.calls}):
+        print("# ---- library.py", file=stream)
+        print(library_file(called), file=stream)
     if any(isinstance(op, ProgramOp) for op in module.ops):
         print("# ---- driver.py", file=stream)
         print(driver_text(module), file=stream)

@@ -2,8 +2,8 @@
 """Compiles kernels ahead of time, on a machine without a GPU: `python compile_process.py < jobs > results`.
 
 Each line of the input is a job, each line of the output a result, both JSON, in order. A job holds the file of a
-kernel, its name, its signature, the numbers of the arguments that are multiples of 16, the target and the warps; a
-result holds the figures, or an error. This file imports nothing of tempo_ir.
+kernel, its name, its signature, the numbers of the arguments that are multiples of 16, the target, the warps and the
+stages; a result holds the figures, or an error. This file imports nothing of tempo_ir.
 """
 
 import contextlib
@@ -92,7 +92,8 @@ def compile_one(job):
     source = ASTSource(load_kernel(job["path"], job["name"]), job["signature"], {}, attributes)
     log = io.StringIO()
     with contextlib.redirect_stdout(log):
-        compiled = triton.compile(source, target=TARGETS[job["target"]], options={"num_warps": job["warps"]})
+        options = {"num_warps": job["warps"], "num_stages": job["stages"]}
+        compiled = triton.compile(source, target=TARGETS[job["target"]], options=options)
     return {**figures(compiled, log.getvalue()), "seconds": time.perf_counter() - begin}
 
 

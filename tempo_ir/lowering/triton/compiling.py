@@ -83,7 +83,7 @@ def _canonical(source: KernelSource) -> str:
 
 def _key(source: KernelSource, target: str) -> str:
     """What the figures depend on."""
-    options = target, source.warps, version("triton"), Figures.__slots__
+    options = target, source.warps, source.stages, version("triton"), Figures.__slots__
     content = _canonical(source), source.parameters, sorted(source.aligned), options
     return hashlib.sha256(repr(content).encode()).hexdigest()[:24]
 
@@ -100,6 +100,7 @@ def _job(source: KernelSource, target: str, directory: Path) -> dict[str, Any]:
         "aligned": aligned,
         "target": target,
         "warps": source.warps,
+        "stages": source.stages,
     }
 
 

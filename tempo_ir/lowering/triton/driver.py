@@ -29,24 +29,22 @@ from tempo_ir.lowering.kernels.draws import SEED, start_of
 from tempo_ir.lowering.kernels.layout import Layout, array_of, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.triton.expressions import Number, number_text, triton_type
-from tempo_ir.lowering.triton.printer import DEFAULT_STYLE
 from tempo_ir.lowering.triton.python_text import condition_text, expression_text, extent_text, tuple_text
-from tempo_ir.lowering.triton.tuning import warps_of
 from tempo_ir.lowering.triton.values import identifier_of
 from tempo_ir.lowering.triton.writer import RESERVED, Lines, Names, identifier
 
 SUPPORT = tuple("Bound ProgramError Rows argsort call_host check make_host placed scatter_add sort".split())
-LOCALS = ("arrays", "device", "extents", "hosts", "seed", "start", "torch")
+LOCALS = ("arrays", "device", "extents", "hosts", "kernels", "seed", "start", "torch")
 
 
-def driver_text(module: ModuleOp, precision: str = DEFAULT_STYLE.precision) -> str:
-    """The file `driver.py` of a module of one loop program and its kernels, whose f32 dots have a precision.
+def driver_text(module: ModuleOp) -> str:
+    """The file `driver.py` of a module of one loop program and its kernels.
 
     Raises DiagnosticException where the program still has leaves that are no kernels.
     """
     kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
     (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
-    return _Driver(program, kernels, parameter_names(module), precision).text()
+    return _Driver(program, kernels, parameter_names(module)).text()
 
 
 def program_name(program: loop.ProgramOp) -> str:
@@ -70,10 +68,8 @@ class _Driver:
         program: loop.ProgramOp,
         kernels: Mapping[str, KernelOp],
         parameters: Mapping[str, str],
-        precision: str,
     ):
         self.program, self.kernels, self.space = program, kernels, program.space
-        self.warps = {name: warps_of(kernel, precision) for name, kernel in kernels.items()}
         self.functions = {name: identifier_of(kernel) for name, kernel in kernels.items()}
         self.names = Names((*SUPPORT, *LOCALS, *self.functions.values(), program_name(program), *parameters.values()))
         self.symbols = dict(parameters)
@@ -86,7 +82,7 @@ class _Driver:
         self.hosts: dict[str, str] = {}
         self.layouts: dict[SSAValue, Layout] = {}
         self.used: set[str] = set()
-        self.launched: dict[str, int] = {}
+        self.launched: set[str] = set()
         self.lines = Lines()
 
     def text(self) -> str:
@@ -99,9 +95,8 @@ class _Driver:
         parameters = "".join(f", {self.symbols[name]}" for name in self.space.params)
         extents = ", extents=None" if self.most else ""
         signature = f"def {program_name(self.program)}(arrays, *{parameters}, seed=0, start=None, hosts=None{extents}):"
-        imports = [f"from .kernels.{name} import {name}" for name in sorted(self.launched)]
-        launched = sorted(self.launched.items())
-        bound = [f"{name} = {self.support('Bound')}({name}, num_warps={warps})" for name, warps in launched]
+        imports = ["from . import kernels"] if self.launched else []
+        bound = [f"{name} = {self.support('Bound')}(kernels.{name})" for name in sorted(self.launched)]
         if self.used:
             imports.append(f"from .support import {', '.join(sorted(self.used))}")
         return "\n".join(
@@ -336,7 +331,7 @@ class _Driver:
         grid = [str(extent) if extent >= 0 else self.extent(next(open_axes)) for extent in kernel.grid.data]
         arguments = [*(self.names[buffer] for buffer in op.buffers), *map(self.integer, op.scalars[:own])]
         name = self.functions[kernel.sym_name.data]
-        self.launched[name] = self.warps[kernel.sym_name.data]
+        self.launched.add(name)
         self.lines.add(f"{name}[{tuple_text(grid or ['1'])}]({', '.join(arguments)})")
 
     def host(self, op: loop.HostOp) -> None:

@@ -36,3 +36,9 @@ def library_sources(names: Iterable[str]) -> list[str]:
             needed.add(name)
             waiting += [used for used in _FUNCTIONS[name][1] if used in _FUNCTIONS]
     return [text for name, (text, _) in _FUNCTIONS.items() if name in needed]
+
+
+def library_file(names: Iterable[str]) -> str:
+    """The file `library.py` of a package: what its kernels call."""
+    head = '"""What the kernels call where Triton\'s own operation means something else, or is missing."""\n\n'
+    return head + "\n\n".join(["import triton\nimport triton.language as tl\n", *library_sources(names)])

@@ -16,6 +16,7 @@ from tempo_ir.dialects import loop
 from tempo_ir.index import TRUE
 from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.driver import driver_text, parameter_names, program_name
+from tempo_ir.lowering.triton.library_text import library_file
 from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, KernelSource, Style
 
 SUPPORT = Path(__file__).with_name("package_support.py")
@@ -33,12 +34,16 @@ def package_files(module: ModuleOp, style: Style = DEFAULT_STYLE) -> dict[str, s
     files = {
         "__init__.py": f'"""The program @{program.sym_name.data}, written by tempo_ir; see README.md."""\n\n'
         f'from .driver import {name}\n\n__all__ = ["{name}"]\n',
-        "driver.py": driver_text(module, style.precision),
+        "driver.py": driver_text(module),
         "support.py": SUPPORT.read_text(),
         "README.md": readme_text(program, parameter_names(module).values(), sources),
-        "kernels/__init__.py": '"""The kernels that the driver launches, one file each."""\n',
+        "kernels/__init__.py": '"""The kernels that the driver launches, one file each."""\n'
+        + "".join(["\n", *(f"from . import {source.name} as {source.name}\n" for source in sources)]),
     }
-    return files | {f"kernels/{source.name}.py": source.text for source in sources}
+    called = sorted({name for source in sources for name in source.calls})
+    if called:
+        files["kernels/library.py"] = library_file(called)
+    return files | {f"kernels/{source.name}.py": source.packaged for source in sources}
 
 
 def write_package(module: ModuleOp, directory: Path, style: Style = DEFAULT_STYLE) -> None:
