@@ -84,7 +84,6 @@ class Found:
 class Walk:
     """Follows the memory of a kernel."""
 
-    indices: Indices
     places: Places
     limit: int
     """Elements of the largest tile that a loop may carry."""
@@ -142,6 +141,11 @@ class Walk:
             return known.tile
         indices = [axis.mask[0] for axis in place.axes if axis.mask is not None]
         return Masked(known.tile, op) if all(map(self.indices.at_least_zero, indices)) else None
+
+    @property
+    def indices(self) -> Indices:
+        """The index values of the kernel."""
+        return self.places.indices
 
     # -- branches
 
@@ -241,7 +245,7 @@ class Walk:
             return Carried(op, accesses[0], place, tile)
         runs = [self.runs_first(access, op) for access in accesses]
         if True in runs:
-            may_load = self.indices.trips(op) or is_for_memory(op)
+            may_load = self.indices.trips(op) or is_for_memory(op) or self.places.is_there(place)
             return Carried(op, accesses[runs.index(True)], place, None) if may_load else None
         return None if None in runs else Carried(op, accesses[0], place, None, never=True)
 

@@ -114,6 +114,8 @@ class Places:
     """The places of the accesses of a kernel."""
 
     indices: Indices
+    room: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Elements that are there for certain behind some pointers."""
     known: dict[memory.AccessOp, Place] = field(default_factory=dict[memory.AccessOp, Place])
 
     def of(self, access: memory.LoadOp | memory.WriteOp) -> Place:
@@ -134,6 +136,14 @@ class Places:
                 inside = indices.at_least_zero(index) and indices.at_least_zero(size - extent - index)
                 axes.append(Axis(extent, stride, None if inside else (index, size)))
         return Place(view.pointer, base, tuple(axes))
+
+    def is_there(self, place: Place) -> bool:
+        """Whether a place may be read for certain, even where the program as written does not."""
+        room = self.room.get(place.pointer, 0)
+        return any(
+            isinstance(origin, Const) and origin.value + low >= 0 and origin.value + high < room
+            for origin, low, high in place.regions
+        )
 
     def apart(self, one: Place, other: Place) -> bool:
         """Whether two places are proved to share no element. Distinct pointers never lead to the same memory."""

@@ -13,7 +13,7 @@ from tempo_ir.dialects.tile import memory, shape, structure
 from tempo_ir.dialects.tile.attributes import INDEX, element_of, shape_of
 from tempo_ir.dialects.tile.builder import number_attribute
 from tempo_ir.index import Const
-from tempo_ir.lowering.tiles.indices import Indices, is_within
+from tempo_ir.lowering.tiles.indices import is_within
 from tempo_ir.lowering.tiles.known import Carried, Found, Masked, Merged, Tile
 from tempo_ir.lowering.tiles.places import Places
 
@@ -25,9 +25,11 @@ class Prelude:
     """What is computed before a loop for its first iteration."""
 
     loop: structure.ForOp
-    indices: Indices
+    places: Places
     copies: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     ops: list[Operation] = field(default_factory=list[Operation])
+    may_miss: bool = False
+    """Whether memory is read that may not be there if the loop does not run."""
 
     def __post_init__(self) -> None:
         self.copies[self.loop.body.block.args[0]] = self.loop.low
@@ -46,7 +48,7 @@ class Prelude:
             return self.copies.get(value, value)
         op = value.owner
         assert isinstance(op, Operation)
-        if value.type == INDEX and isinstance(number := self.indices.at_first(value, self.loop), Const):
+        if value.type == INDEX and isinstance(number := self.places.indices.at_first(value, self.loop), Const):
             self.copies[value] = self.insert(shape.ConstOp(number_attribute(number.value, INDEX))).results[0]
             return self.copies[value]
         for operand in op.operands:
@@ -58,14 +60,14 @@ class Prelude:
         """Load before the loop what the first iteration loads."""
         for operand in access.operands:
             self.copy(operand)
+        self.may_miss |= not self.places.is_there(self.places.of(access))
         load = access.clone(self.copies)
         self.insert(load)
         return load
 
     def enclose(self) -> None:
-        """Put the loop and what is computed for it into a branch, unless the loop surely runs: memory is read that may
-        not be there otherwise."""
-        if not any(isinstance(op, memory.LoadOp) for op in self.ops) or self.indices.trips(self.loop):
+        """Put the loop and what is computed for it into a branch, if memory is read that may not be there otherwise."""
+        if not self.may_miss or self.places.indices.trips(self.loop):
             return
         block = self.loop.parent
         assert block is not None
@@ -82,7 +84,6 @@ class Prelude:
 class Rewriting:
     """Puts tiles where a kernel loads what it knows."""
 
-    indices: Indices
     places: Places
     found: Found
     values: dict[Tile, SSAValue] = field(default_factory=dict[Tile, SSAValue])
@@ -111,7 +112,7 @@ class Rewriting:
 
     def extend(self, loop: structure.ForOp, carried: Sequence[Carried]) -> None:
         """Give a loop the tiles before it and after an iteration; its results come with `rebuilt`."""
-        prelude = self.preludes[loop] = Prelude(loop, self.indices)
+        prelude = self.preludes[loop] = Prelude(loop, self.places)
         last = loop.body.block.last_op
         assert last is not None
         firsts = [self.first(each, prelude) for each in carried]
