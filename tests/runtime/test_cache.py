@@ -354,7 +354,7 @@ def test_more_than_the_machine_has_is_said_in_short():
 def test_folders_of_source_are_kept_and_go_when_they_are_too_many(tmp_path):
     text = "x" * 1000
     kept = Cache(tmp_path, 2500)
-    folders = [kept.folder(name, {"a.py": text, "b/c.py": ""}) for name in ("first", "second", "third")]
+    folders = [kept.folder(name, {"a.py": text, "b/c.py": ""}) or tmp_path for name in ("first", "second", "third")]
     assert [folder.exists() for folder in folders] == [False, True, True]
     (folders[1] / "a.py").write_text("part")
     assert kept.folder("second", {"a.py": text}) == folders[1]
