@@ -1,8 +1,8 @@
 """`tile` kernels as Triton source, one file per kernel, and the loop program round them as a Python driver.
 
 A kernel prints one to one: a tile op is a `tl` operation, a view's implied bounds become masks, offsets that may leave
-32 bits are computed in 64. Only `library.py`, whose text the printer copies, and the programs that run in processes of
-their own (`compile_process.py`, `interpreter_process.py`) import triton.
+32 bits are computed in 64. Only `library.py`, whose text the printer copies, the programs that run in processes of
+their own (`compile_process.py`, `interpreter_process.py`) and `device.py`, for who asks for a GPU, import triton.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.triton.hints import aligned_arguments
 from tempo_ir.lowering.triton.library_text import library_file
-from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, KernelSource, Style, print_kernel
+from tempo_ir.lowering.triton.printer import print_kernel
+from tempo_ir.lowering.triton.style import DEFAULT_STYLE, KernelSource, Style
 
 
 def kernel_sources(module: ModuleOp, style: Style = DEFAULT_STYLE) -> list[KernelSource]:
@@ -25,14 +26,14 @@ def kernel_sources(module: ModuleOp, style: Style = DEFAULT_STYLE) -> list[Kerne
     return [print_kernel(kernel, style, aligned.get(kernel.sym_name.data, frozenset())) for kernel in kernels]
 
 
-def print_module(module: ModuleOp, stream: IO[str]) -> None:
+def print_module(module: ModuleOp, stream: IO[str], style: Style = DEFAULT_STYLE) -> None:
     """Print every kernel of a module, and the driver of its loop program, each under a line that names its file."""
     from tempo_ir.lowering.triton.driver import driver_text
 
-    sources = kernel_sources(module)
+    sources = kernel_sources(module, style)
     for source in sources:
         print(f"# ---- {source.name}.py", file=stream)
-        print(source.packaged, file=stream)
+        print(source.text, file=stream)
     if called := sorted({name for source in sources for name in source.calls}):
         print("# ---- library.py", file=stream)
         print(library_file(called), file=stream)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
 
@@ -42,8 +41,8 @@ from tempo_ir.lowering.triton.expressions import (
     triton_type,
 )
 from tempo_ir.lowering.triton.hazards import barriers
-from tempo_ir.lowering.triton.library_text import library_sources
-from tempo_ir.lowering.triton.tuning import WARPS, is_written_out, stages_of, warps_of
+from tempo_ir.lowering.triton.style import DEFAULT_STYLE, KernelSource, Style, import_lines
+from tempo_ir.lowering.triton.tuning import is_written_out, stages_of, warps_of
 from tempo_ir.lowering.triton.uses import is_updated_in_place, is_used_once, same_value
 from tempo_ir.lowering.triton.values import Limit, Values, filled, identifier_of, literal_of
 from tempo_ir.lowering.triton.writer import INDENT, wrapped
@@ -60,42 +59,6 @@ COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
         ReduceKind.ARGMIN: "first_smallest",
     }
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How kernels are printed.
-
-    `precision` is the `input_precision` of f32 dots, "ieee" or "tf32". `checked` asserts the element type of every
-    value, for tests.
-    """
-
-    precision: str = "ieee"
-    checked: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class KernelSource:
-    """A printed kernel: the name of its function, the text of a file that stands alone, and its parameters with their
-    types.
-
-    `aligned` names the scalars that are multiples of 16 in every launch; a program is run by `warps`, loops with dots
-    have `stages`; `computes` names the ops that the kernel comes from. In a package, whose kernels share a file
-    `library.py`, the text is `packaged`: it imports the functions `calls`.
-    """
-
-    name: str
-    text: str
-    parameters: tuple[tuple[str, str], ...]
-    aligned: frozenset[str]
-    warps: int = WARPS
-    computes: str = ""
-    stages: int = 1
-    packaged: str = ""
-    calls: tuple[str, ...] = ()
-
-
-DEFAULT_STYLE = Style()
 
 
 def print_kernel(
@@ -139,18 +102,16 @@ class _KernelPrinter:
         head[-1] += ":"
         body = self.lines.lines or [f"{INDENT}pass"]
         function = "\n".join([*self.comment(), *wrapped(_decorator(plain)), *head, *body]) + "\n"
-        library = library_sources(self.values.library)
-        imported = f"\nfrom .library import {', '.join(sorted(self.values.library))}\n" if library else ""
+        calls = tuple(sorted(self.values.library))
         return KernelSource(
             name,
-            "\n\n".join([HEADER + self.sizes(), function, *library]),
+            "\n\n".join([HEADER + import_lines(calls) + self.sizes(), function]),
             tuple(parameters),
             aligned,
             self.warps,
             ", ".join(name.removeprefix("sdg.") for name in self.ops),
             self.stages,
-            "\n\n".join([HEADER + imported + self.sizes(), function]),
-            tuple(self.values.library),
+            calls,
         )
 
     def sizes(self) -> str:
