@@ -42,7 +42,7 @@
 // CHECK:       def buffers(N, T):
 // CHECK:           return {
 // CHECK-NEXT:          "scalars": Buffer((8,), torch.int64, 0, 13),
-// CHECK-NEXT:          "ring": Buffer((min(T, 4), 16 * N), torch.float32, 3, 9),
+// CHECK-NEXT:          "ring": Buffer((min(T, 4), 16 * N), torch.float32, 3, 10),
 // CHECK-NEXT:      }
 // CHECK:       def walk(arrays, *, T, N, seed=0, start=None, hosts=None, graphs=None):
 // CHECK:           input x: f32[T, 16 * N]
