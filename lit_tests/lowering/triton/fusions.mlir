@@ -14,8 +14,10 @@
 // CHECK:       # sdg.mul, sdg.mean, sdg.rsqrt, sdg.contract, sdg.add, sdg.tanh
 // CHECK-NEXT:  # fusions.mlir:{{.*}}
 // CHECK-NEXT:  # grid: 2 (n by BLOCK_N)
-// CHECK-NEXT:  @triton.jit
-// CHECK-NEXT:  def mean_rsqrt_contract_tanh(x_ptr, w_ptr, bias_ptr, y_ptr, n0: "i64", n1: "i64"):
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
+// CHECK-NEXT:  def mean_rsqrt_contract_tanh(x_ptr, w_ptr, bias_ptr, y_ptr, scalars_ptr, at: "i64"):
+// CHECK-NEXT:      n0 = tl.multiple_of(tl.load(scalars_ptr + at), 16)
+// CHECK-NEXT:      n1 = tl.multiple_of(tl.load(scalars_ptr + at + 1), 16)
 // CHECK-NEXT:      k = tl.arange(0, BLOCK_K)
 // CHECK-NEXT:      x = tl.load(x_ptr + n0 + k)
 // CHECK-NEXT:      s = x * x
@@ -63,8 +65,10 @@ sdg.program @product dims(t: T) {
 // CHECK:       # sdg.contract, sdg.mul, sdg.constant, sdg.softmax
 // CHECK-NEXT:  # fusions.mlir:{{.*}}
 // CHECK-NEXT:  # grid: one program
-// CHECK-NEXT:  @triton.jit(do_not_specialize=["n0"])
-// CHECK-NEXT:  def mul_contract_softmax(q_ptr, k_ptr, v_ptr, o_ptr, n0: "i64", n1: "i64"):
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
+// CHECK-NEXT:  def mul_contract_softmax(q_ptr, k_ptr, v_ptr, o_ptr, scalars_ptr, at: "i64"):
+// CHECK-NEXT:      n0 = tl.load(scalars_ptr + at)
+// CHECK-NEXT:      n1 = tl.multiple_of(tl.load(scalars_ptr + at + 1), 16)
 // CHECK-NEXT:      g = tl.arange(0, BLOCK_G)
 // CHECK-NEXT:      d = tl.arange(0, BLOCK_D)
 // CHECK-NEXT:      q = tl.load(q_ptr + n1 + g[:, None] * 16 + d[None, :])

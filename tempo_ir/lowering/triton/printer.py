@@ -41,13 +41,13 @@ from tempo_ir.lowering.triton.expressions import (
     triton_type,
 )
 from tempo_ir.lowering.triton.hazards import barriers
-from tempo_ir.lowering.triton.style import DEFAULT_STYLE, KernelSource, Style, import_lines
+from tempo_ir.lowering.triton.scalars import PLACE, TABLE
+from tempo_ir.lowering.triton.style import DEFAULT_STYLE, KernelSource, Style, file_head
 from tempo_ir.lowering.triton.tuning import is_written_out, stages_of, warps_of
 from tempo_ir.lowering.triton.uses import is_updated_in_place, is_used_once, same_value
 from tempo_ir.lowering.triton.values import Limit, Values, filled, identifier_of, literal_of
 from tempo_ir.lowering.triton.writer import INDENT, wrapped
 
-HEADER = "import triton\nimport triton.language as tl\n"
 COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
     {
         ReduceKind.PROD: "multiply",
@@ -62,19 +62,22 @@ COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
 
 
 def print_kernel(
-    kernel: structure.KernelOp, style: Style = DEFAULT_STYLE, aligned: frozenset[int] = frozenset()
+    kernel: structure.KernelOp,
+    style: Style = DEFAULT_STYLE,
+    aligned: frozenset[int] = frozenset(),
+    stepped: Sequence[int] = (),
 ) -> KernelSource:
     """The file of one kernel: imports, the kernel, then the helpers that it calls.
 
-    `aligned` numbers the arguments that are multiples of 16 in every launch. Raises DiagnosticException for what Triton
-    cannot say.
+    `aligned` numbers the arguments that are multiples of 16 in every launch, `stepped` those that it loads from the
+    table of scalars (`scalars.py`). Raises DiagnosticException for what Triton cannot say.
     """
-    return _KernelPrinter(kernel, style, aligned).source()
+    return _KernelPrinter(kernel, style, aligned, stepped).source()
 
 
 class _KernelPrinter:
-    def __init__(self, kernel: structure.KernelOp, style: Style, aligned: frozenset[int]):
-        self.kernel, self.style, self.aligned = kernel, style, aligned
+    def __init__(self, kernel: structure.KernelOp, style: Style, aligned: frozenset[int], stepped: Sequence[int]):
+        self.kernel, self.style, self.aligned, self.stepped = kernel, style, aligned, stepped
         self.values = Values(kernel)
         self.lines = self.values.lines
         self.barriers = barriers(kernel)
@@ -89,12 +92,18 @@ class _KernelPrinter:
         name = identifier_of(self.kernel)
         arguments = self.kernel.body.block.args
         parameters: list[tuple[str, str]] = []
+        table, place = (self.values.names.unique(name) for name in (f"{TABLE}_ptr", PLACE))
         for number, argument in enumerate(arguments):
             pointer = isinstance(argument.type, PointerType)
             hint = argument.name_hint or f"arg{number}"
             own = self.values.names.new(argument, f"{hint}_ptr" if pointer else hint)
+            if number in self.stepped:
+                self.load_scalar(own, number, table, place)
+                continue
             parameters.append((own, ("*" if pointer else "") + signature_type(element_of(argument))))
-        aligned = frozenset(parameters[number][0] for number in self.aligned)
+        if self.stepped:
+            parameters += [(table, "*i64"), (place, "i64")]
+        aligned = frozenset(self.values.names[arguments[number]] for number in self.aligned - {*self.stepped})
         self.body()
         annotated = ", ".join(p if _is_untyped(kind) else f'{p}: "{kind}"' for p, kind in parameters)
         plain = [p for p, kind in parameters if not kind.startswith("*") and p not in aligned]
@@ -105,7 +114,7 @@ class _KernelPrinter:
         calls = tuple(sorted(self.values.library))
         return KernelSource(
             name,
-            "\n\n".join([HEADER + import_lines(calls) + self.sizes(), function]),
+            "\n\n".join([file_head(calls, self.values.blocks, self.warps, self.stages), function]),
             tuple(parameters),
             aligned,
             self.warps,
@@ -113,11 +122,6 @@ class _KernelPrinter:
             self.stages,
             calls,
         )
-
-    def sizes(self) -> str:
-        """The sizes of blocks and how programs run, which may be changed together."""
-        blocks = [f"{name} = tl.constexpr({extent})" for name, extent in self.values.blocks.items()]
-        return "\n" + "\n".join([*blocks, f"num_warps = {self.warps}", f"num_stages = {self.stages}"]) + "\n"
 
     def body(self) -> None:
         """The lines of the function: indices along axes that start at numbers or arguments, then the ops."""
@@ -135,6 +139,12 @@ class _KernelPrinter:
             else:
                 self.lanes.setdefault(lane.start, []).append(lane)
         self.block(block)
+
+    def load_scalar(self, name: str, number: int, table: str, place: str) -> None:
+        """A scalar of the table, where those of a launch stand side by side."""
+        position = self.stepped.index(number)
+        loaded = f"tl.load({table} + {place}{f' + {position}' if position else ''})"
+        self.lines.add(f"{name} = tl.multiple_of({loaded}, 16)" if number in self.aligned else f"{name} = {loaded}")
 
     def comment(self) -> list[str]:
         """What the kernel computes, the user's lines, the grid."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tempo_ir.lowering.triton.library_text import library_sources
+from tempo_ir.lowering.triton.library_text import HEADER, library_sources
 from tempo_ir.lowering.triton.tuning import WARPS
 from tempo_ir.lowering.triton.writer import wrapped
 
@@ -63,6 +63,12 @@ class KernelSource:
     def alone(self) -> str:
         """The text of a file that stands alone, with the functions that the kernel calls."""
         return "\n\n".join([self.text.replace(import_lines(self.calls), ""), *library_sources(self.calls)])
+
+
+def file_head(calls: Sequence[str], blocks: Mapping[str, int], warps: int, stages: int) -> str:
+    """The lines above a kernel: imports; the sizes of its blocks and how its programs run, which are changed there."""
+    sizes = [f"{name} = tl.constexpr({extent})" for name, extent in blocks.items()]
+    return HEADER + import_lines(calls) + "\n".join(["", *sizes, f"num_warps = {warps}", f"num_stages = {stages}", ""])
 
 
 def import_lines(calls: Sequence[str]) -> str:
