@@ -48,6 +48,7 @@ from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
+from tempo_ir.lowering.kernels.loop_split_softmax import split_softmax
 from tempo_ir.lowering.kernels.named_points import name_points
 from tempo_ir.lowering.kernels.naming import name_pointers
 from tempo_ir.lowering.kernels.orders import order_axes
@@ -85,6 +86,7 @@ def lower_kernels(module: ModuleOp, target: str, made: Callable[[KernelOp], None
         raise PassFailedException(f"unknown target '{target}'; use one of {', '.join(sorted(TARGETS))}")
     names: set[str] = set()
     for program in [program for program in module.ops if isinstance(program, ProgramOp)]:
+        split_softmax(program, TARGETS[target])
         order_axes(program)
         lowering = _Lowering(program, target, names, made)
         literals = Literals(program)
