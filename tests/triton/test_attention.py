@@ -72,9 +72,7 @@ def test_a_long_cache_is_attended_to_in_shares(steps, dtype, settings):
     assert kernels_of(program) == ["contract_shares", "max_eq_exp_contract"]
     inputs = drawn(steps, dtype, **settings)
     got = run_interpreted(lower(module_of(program), "triton-interpret").lowered, inputs, {"T": steps})["mixed"]
-    np.testing.assert_allclose(
-        got.astype(np.float64), expected(inputs), rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype]
-    )
+    np.testing.assert_allclose(got.astype(np.float64), expected(inputs), rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
 
 
 @pytest.mark.parametrize("kept", ["none", "one share", "the last key"])

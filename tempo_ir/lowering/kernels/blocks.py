@@ -94,8 +94,8 @@ class Blocks:
         return SMALLEST_DOT if padded else self.rows(extent)
 
     def keys(self, block: int, columns: int, element: Attribute) -> int:
-        """The block along what a sum weighted by a softmax sums, of at most `block`, for rows of so many columns: two of
-        them, and what is read ahead, lie in shared memory."""
+        """The block along what a sum weighted by a softmax sums, of at most `block`, for rows of so many columns: two
+        of them, and what is read ahead, lie in shared memory."""
         while self.powers_of_two and block > SMALLEST_DOT and block * columns * bit_width(element) > KEYS_HELD:
             block //= 2
         return block
