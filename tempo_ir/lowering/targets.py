@@ -33,15 +33,21 @@ class LlvmTarget(Target):
 
 @dataclass(frozen=True)
 class TritonTarget(Target):
-    """`-t triton`, `-t 'triton{machine=sm_90}'`: the Triton source of every kernel."""
+    """`-t triton`, `-t 'triton{machine=sm_90 precision=tf32}'`: the Triton source of every kernel, and the driver."""
 
     name = "triton"
     machine: str = "sm_80"
+    precision: str = "ieee"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         from tempo_ir.lowering.triton import print_module
+        from tempo_ir.lowering.triton.printer import UnknownPrecisionError, style_of
 
-        print_module(lowered(ctx, module, self.machine), output)
+        try:
+            style = style_of(self.precision)
+        except UnknownPrecisionError as error:
+            raise PassFailedException(str(error)) from None
+        print_module(lowered(ctx, module, self.machine), output, style)
 
 
 def lowered(ctx: Context, module: ModuleOp, target: str) -> ModuleOp:

@@ -47,7 +47,7 @@ ABOUT_ROWS = ("not computed anew", "over the budget", "not swapped", "its rows s
 """How remarks begin that say why rows are kept."""
 REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
 """What a compile may say of what is computed anew: the options of sdg-remat."""
-TARGETS = ("cpu", "reference", "triton-interpret")
+TARGETS = ("cpu", "triton", "reference", "triton-interpret")
 Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
 """The options of a pass."""
 KernelMade: TypeAlias = Callable[[KernelOp], None]

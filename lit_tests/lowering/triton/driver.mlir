@@ -1,7 +1,7 @@
 // RUN: tempo-opt %s -t triton | filecheck %s
 
-// The loop program is printed as a Python driver after its kernels: buffers are torch's, allocated before their first use and
-// let go after their last; a launch has its grid, the pointers, and the scalars that the host computes.
+// The loop program is printed as a Python driver after its kernels: buffers lie in one piece of memory, where those that are
+// not needed at once share their bytes; a launch has its grid, the pointers, and the scalars that the host computes.
 
 // All scalars of this kernel are multiples of 16, so that Triton may know it.
 
@@ -18,9 +18,14 @@
 // CHECK-NEXT:  """The program @walk: its loops, over Triton kernels."""
 // CHECK:       import torch
 // CHECK:       from .kernels.copy_kernel import copy_kernel
-// CHECK:       from .support import Bound, Rows, call_host, make_host, placed
+// CHECK:       from .support import Arena, Bound, Buffer, Rows, call_host, make_host, placed
 
 // CHECK:       copy_kernel = Bound(copy_kernel, num_warps=4)
+// CHECK:       arena = Arena()
+// CHECK:       def buffers(N, T):
+// CHECK:           return {
+// CHECK-NEXT:          "ring": Buffer((min(T, 4), 16 * N), torch.float32, 3, 8),
+// CHECK-NEXT:      }
 // CHECK:       def walk(arrays, *, T, N, seed=0, start=None, hosts=None):
 // CHECK:           input x: f32[T, 16 * N]
 // CHECK:           output y: f32[T, 16 * N]
@@ -28,7 +33,8 @@
 // CHECK-NEXT:      env = make_host(hosts, "env")
 // CHECK-NEXT:      x = placed(arrays["x"])
 // CHECK-NEXT:      y = torch.zeros((T, 16 * N), dtype=torch.float32, device=device)
-// CHECK-NEXT:      ring = torch.empty((min(T, 4), 16 * N), dtype=torch.float32, device=device)
+// CHECK-NEXT:      memory = arena.take(buffers(N, T), device)
+// CHECK-NEXT:      ring, = memory.tensors
 // CHECK-NEXT:      for t in range(T):
 // CHECK-NEXT:          if t == 0:
 // CHECK-NEXT:              copy_kernel[{{.*}}](x, ring, 16 * N, 16 * N * t, 16 * N * (t % 4))
@@ -42,10 +48,10 @@
 // CHECK-NEXT:              "sdg.host ({{.*}}driver.mlir:{{[0-9]+}})",
 // CHECK-NEXT:              {"t": t},
 // CHECK-NEXT:          )
-// CHECK-NEXT:      del ring
 // CHECK-NEXT:      for t in reversed(range(1, T, 2)):
 // CHECK-NEXT:          if t >= 3 and (t < T - 1 or T == 7):
 // CHECK-NEXT:              copy_kernel_2[((N + 63) // 64,)](y, 16 * N, 16 * N * t, 16 * N * t - 16 * N)
+// CHECK-NEXT:      arena.give(memory)
 // CHECK-NEXT:      return {"y": y}
 loop.program @walk dims(t: T, n: N) {
   %x = loop.input "x" : !loop.buffer<(t: full) ?xf32, [16 * N]>

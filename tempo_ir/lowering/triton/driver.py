@@ -6,7 +6,8 @@
         ...
 
 The text is the same for tensors on a GPU and, in Triton's interpreter, on the CPU. It is the twin of the native host
-program (`lowering.llvm.host`); memory is torch's: a buffer is allocated before its first use and let go after its last.
+program (`lowering.llvm.host`). Outputs are new tensors; all other buffers lie in one piece of memory, and where bounds
+are known those that are not needed at once share it: `buffers(T)` lists them, `Arena` in `support.py` places them.
 """
 
 from __future__ import annotations
@@ -28,15 +29,20 @@ from tempo_ir.index.expr import TRUE
 from tempo_ir.lowering.kernels.draws import SEED, start_of
 from tempo_ir.lowering.kernels.layout import Layout, array_of, most_of
 from tempo_ir.lowering.kernels.library import library_op
+from tempo_ir.lowering.storage.intervals import buffer_intervals
 from tempo_ir.lowering.triton.expressions import Number, number_text, triton_type
 from tempo_ir.lowering.triton.printer import DEFAULT_STYLE
 from tempo_ir.lowering.triton.python_text import condition_text, expression_text, extent_text, tuple_text
 from tempo_ir.lowering.triton.tuning import warps_of
 from tempo_ir.lowering.triton.values import identifier_of
-from tempo_ir.lowering.triton.writer import RESERVED, Lines, Names, identifier
+from tempo_ir.lowering.triton.writer import INDENT, RESERVED, Lines, Names, identifier
 
-SUPPORT = tuple("Bound ProgramError Rows argsort call_host check make_host placed scatter_add sort".split())
-LOCALS = ("arrays", "device", "extents", "hosts", "seed", "start", "torch")
+SUPPORT = tuple(
+    "Arena Bound Buffer ProgramError Rows argsort call_host check make_host placed scatter_add sort".split()
+)
+LOCALS = tuple("arena arrays buffers device extents hosts memory seed start torch".split())
+WIDTH = 100
+"""Of the lines of lists."""
 
 
 def driver_text(module: ModuleOp, precision: str = DEFAULT_STYLE.precision) -> str:
@@ -82,6 +88,7 @@ class _Driver:
         self.symbols |= {symbol: self.names.unique(f"start_{name}") for symbol, name in self.starts.items()}
         self.most = most_of(program)
         self.symbols |= {str(symbol): self.names.unique(f"most_{bound}") for bound, symbol in self.most}
+        self.allocs = [op for op in program.operations() if isinstance(op, loop.AllocOp) and _is_used(op)]
         self.iterators: dict[str, str] = {}
         self.hosts: dict[str, str] = {}
         self.layouts: dict[SSAValue, Layout] = {}
@@ -92,10 +99,15 @@ class _Driver:
     def text(self) -> str:
         hosts = self.host_names()
         self.head(hosts)
+        for op in self.program.body.block.ops:
+            if isinstance(op, loop.NamedBufferOperation):
+                self.make(op)
+        buffers = self.memory()
         self.block(self.program.body.block)
         outputs = [op for op in self.program.body.block.ops if isinstance(op, loop.OutputOp)]
-        results = ", ".join(f"{_string(op.key.data)}: {self.result(op)}" for op in outputs)
-        self.lines.add(f"return {{{results}}}")
+        if buffers:
+            self.lines.add("arena.give(memory)")
+        self.give_back([f"{_string(op.key.data)}: {self.result(op)}" for op in outputs])
         parameters = "".join(f", {self.symbols[name]}" for name in self.space.params)
         extents = ", extents=None" if self.most else ""
         signature = f"def {program_name(self.program)}(arrays, *{parameters}, seed=0, start=None, hosts=None{extents}):"
@@ -112,6 +124,7 @@ class _Driver:
                 "",
                 *imports,
                 *(["", *bound] if bound else []),
+                *buffers,
                 "",
                 "",
                 signature,
@@ -129,6 +142,11 @@ class _Driver:
             "",
             "`start` says by dim where a call that resumes goes on; `hosts` makes host objects, by name"
             + (f": {', '.join(hosts)}." if hosts else "; there are none."),
+            *(
+                ["`arena_bytes(buffers(...))` of `support.py` says how much memory it takes beside arrays and outputs."]
+                if self.allocs
+                else []
+            ),
             *(
                 f"{self.symbols[bound]} is the most steps that there may be; `extents` takes their number."
                 for bound, _ in self.most
@@ -177,21 +195,71 @@ class _Driver:
             self.layouts[op.buffer] = Layout.of(op.buffer_type, self.space, self.most)
         return self.layouts[op.buffer]
 
-    def make(self, op: loop.BufferOperation) -> None:
-        """A buffer: the caller's, or new memory."""
+    def make(self, op: loop.NamedBufferOperation) -> None:
+        """A buffer of the caller's: an array that is given, or one to give."""
         layout = self.layout(op)
-        if isinstance(op, loop.InputOp | loop.ParameterOp):
-            name = self.names.new(op.buffer, op.buffer.name_hint or op.key.data)
+        name = self.names.new(op.buffer, op.buffer.name_hint or op.key.data)
+        if not isinstance(op, loop.OutputOp):
             self.lines.add(f"{name} = {self.support('placed')}(arrays[{_string(op.key.data)}])")
             return
-        hint = op.key.data if isinstance(op, loop.OutputOp) else "buffer"
-        name = self.names.new(op.buffer, op.buffer.name_hint or hint)
         shape = tuple_text([self.extent(extent) for extent in self.shape(op, layout)])
-        function = "zeros" if isinstance(op, loop.OutputOp) or _is_status(op.buffer) else "empty"
-        kind = _torch_type(layout)
-        # memory of the host is pinned where the device is another one, for copies at full speed
-        where = 'device="cpu", pin_memory=device.type == "cuda"' if loop.is_host(op.buffer) else "device=device"
-        self.lines.add(f"{name} = torch.{function}({shape}, dtype={kind}, {where})")
+        self.lines.add(f"{name} = torch.zeros({shape}, dtype={_torch_type(layout)}, device=device)")
+
+    def memory(self) -> list[str]:
+        """The buffers of a call, which stand in one piece of memory: a function lists them, the program takes them."""
+        if not self.allocs:
+            return []
+        spans = buffer_intervals(self.program)
+        end = max(span.last for span in spans.values())
+        listed, symbols, zeroed = Lines(2), set[str](), list[str]()
+        for op in self.allocs:
+            layout, span = self.layout(op), spans[op.buffer]
+            name = self.names.new(op.buffer, op.buffer.name_hint or "buffer")
+            shape = self.shape(op, layout)
+            symbols |= {symbol for extent in shape if isinstance(extent, Expr) for symbol in free_symbols(extent)}
+            first, last = (0, end) if _is_status(op.buffer) else (span.first, span.last)
+            extents = tuple_text([self.extent(extent) for extent in shape])
+            where = ", host=True" if loop.is_host(op.buffer) else ""
+            listed.add(f'"{name}": {self.support("Buffer")}({extents}, {_torch_type(layout)}, {first}, {last}{where}),')
+            zeroed += [name] if _is_status(op.buffer) else []
+        sizes = ", ".join(self.symbols[symbol] for symbol in sorted(symbols))
+        self.lines.add(f"memory = arena.take(buffers({sizes}), device)")
+        names = [self.names[op.buffer] for op in self.allocs]
+        self.unpack(names)
+        for name in zeroed:
+            self.lines.add(f"{name}.zero_()")
+        return [
+            "",
+            f"arena = {self.support('Arena')}()",
+            "",
+            "",
+            f"def buffers({sizes}):",
+            f'{INDENT}"""The buffers of a call: shape, type, and from where to where in the program each is needed."""',
+            f"{INDENT}return {{",
+            *listed.lines,
+            f"{INDENT}}}",
+        ]
+
+    def give_back(self, results: Sequence[str]) -> None:
+        """The outputs by name, on one line where they fit."""
+        if len(text := f"return {{{', '.join(results)}}}") <= WIDTH:
+            self.lines.add(text)
+            return
+        with self.lines.continued("return {"):
+            for result in results:
+                self.lines.add(f"{result},")
+        self.lines.add("}")
+
+    def unpack(self, names: Sequence[str]) -> None:
+        """The tensors of the memory, by name."""
+        text = f"{', '.join(names)}{',' if len(names) == 1 else ''} = memory.tensors"
+        if len(text) <= WIDTH:
+            self.lines.add(text)
+            return
+        with self.lines.continued("("):
+            for line in textwrap.wrap(f"{', '.join(names)},", WIDTH):
+                self.lines.add(line)
+        self.lines.add(") = memory.tensors")
 
     def shape(self, op: loop.BufferOperation, layout: Layout) -> Sequence[Extent]:
         """The extents of a buffer; one for a whole row whose extents differ from row to row."""
@@ -234,22 +302,13 @@ class _Driver:
     # -- operations
 
     def block(self, block: Block) -> None:
-        """The operations of a block; its buffers are made before their first use and let go after their last."""
-        first, last = _first_and_last_uses(block)
+        """The operations of a block."""
         for op in block.ops:
-            if isinstance(op, loop.AllocOp) or _is_idle(op):
-                continue
-            for made in first.get(op, ()):
-                self.make(made)
-            self.operation(op)
-            gone = [self.names[made.buffer] for made in last.get(op, ())]
-            if gone:
-                self.lines.add(f"del {', '.join(gone)}")
+            if not isinstance(op, loop.BufferOperation) and not _is_idle(op):
+                self.operation(op)
 
     def operation(self, op: Operation) -> None:
         match op:
-            case loop.NamedBufferOperation():
-                self.make(op)
             case loop.ForOp():
                 self.loop(op)
             case loop.IfOp():
@@ -404,6 +463,11 @@ def _is_idle(op: Operation) -> bool:
     return isinstance(op, loop.FreeOp) or (isinstance(op, loop.ForOp | loop.IfOp) and all(map(_is_idle, inner)))
 
 
+def _is_used(op: loop.AllocOp) -> bool:
+    """Whether anything but its end happens to a buffer."""
+    return any(not isinstance(use.operation, loop.FreeOp) for use in op.buffer.uses)
+
+
 def _is_status(buffer: SSAValue) -> bool:
     """Whether a check reads the buffer, which must then be zero at first."""
     return any(isinstance(use.operation, loop.CheckOp) for use in buffer.uses)
@@ -417,31 +481,3 @@ def _torch_type(layout: Layout) -> str:
 def _string(text: str) -> str:
     """A string in double quotes."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-Uses = dict[Operation, list[loop.AllocOp]]
-
-
-def _first_and_last_uses(block: Block) -> tuple[Uses, Uses]:
-    """For operations of a block the buffers of the block that are first, and last, used in them."""
-    first: Uses = {}
-    last: Uses = {}
-    order = {op: number for number, op in enumerate(block.ops)}
-    for op in block.ops:
-        if not isinstance(op, loop.AllocOp):
-            continue
-        users = {_ancestor(use.operation, block) for use in op.buffer.uses}
-        users = {user for user in users if not _is_idle(user)}
-        if users:
-            first.setdefault(min(users, key=order.__getitem__), []).append(op)
-            last.setdefault(max(users, key=order.__getitem__), []).append(op)
-    return first, last
-
-
-def _ancestor(op: Operation, block: Block) -> Operation:
-    """The operation of a block in which another stands."""
-    while op.parent is not block:
-        parent = op.parent_op()
-        assert parent is not None
-        op = parent
-    return op

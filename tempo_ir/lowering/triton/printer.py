@@ -58,16 +58,36 @@ COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
 )
 
 
+PRECISIONS = ("ieee", "tf32")
+"""Of products of f32: all 24 bits of the factors, or the first 11 of each, which tensor cores multiply."""
+
+
 @dataclass(frozen=True, slots=True)
 class Style:
     """How kernels are printed.
 
-    `precision` is the `input_precision` of f32 dots, "ieee" or "tf32". `checked` asserts the element type of every
+    `precision` is the `input_precision` of f32 dots, one of PRECISIONS. `checked` asserts the element type of every
     value, for tests.
     """
 
     precision: str = "ieee"
     checked: bool = False
+
+
+DEFAULT_STYLE = Style()
+
+
+class UnknownPrecisionError(ValueError):
+    """There is no precision of a name; the message says which there are."""
+
+
+def style_of(precision: str | None) -> Style:
+    """The style of a precision, or of none in particular. Raises UnknownPrecisionError."""
+    if precision is None:
+        return DEFAULT_STYLE
+    if precision not in PRECISIONS:
+        raise UnknownPrecisionError(f"there is no precision '{precision}'; use one of {', '.join(PRECISIONS)}")
+    return Style(precision=precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +104,6 @@ class KernelSource:
     aligned: frozenset[str]
     warps: int = WARPS
     computes: str = ""
-
-
-DEFAULT_STYLE = Style()
 
 
 def print_kernel(
