@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p loop-join-siblings{target=sm_90} | filecheck %s
+// RUN: tempo-opt %s --check-each -p loop-join-siblings{target=sm_90} | filecheck %s
 
 // Two products of one row and what a third reads: the two that need nothing of each other are one launch, the buffer that
 // both read one argument, and the memory of the second is there before. Programs 0 to 2 are those of the first kernel.

@@ -1,12 +1,12 @@
 """loop-join-siblings: launches that need nothing of each other, and are small, become one.
 
-Before, three products of one row, whose kernels have 48, 16 and 16 programs:
+Before: three products of one row, whose kernels have 48, 16 and 16 programs.
 ```mlir
 loop.launch @query(%x, %wq, %q)[]
 loop.launch @key(%x, %wk, %k)[32 * t]
 loop.launch @value(%x, %wv, %v)[32 * t]
 ```
-After, with a grid of 80:
+After: one, of 80.
 ```mlir
 loop.launch @query_and_key(%x, %wq, %q, %wk, %k, %wv, %v)[32 * t]
 ...
