@@ -9,7 +9,8 @@ from tempo_ir.dialects import loop
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.interpreter import run_interpreted
-from tempo_ir.runtime.compiler import lower, module_of
+from tempo_ir.runtime.compiler import lower, module_of, run_passes
+from tempo_ir.tools.parsing import own_context, parse_module
 
 
 @tp.program
@@ -80,3 +81,30 @@ def test_updates_of_many_parameters_are_few_launches():
         "sqrt_kernels_2",
     ]
     assert len(launched(steps)) == 5
+
+
+LAUNCHES = """
+loop.program @copies dims() {
+  %x = loop.input "x" : !loop.buffer<8xf32>
+  %y = loop.input "y" : !loop.buffer<8xf32>
+  %b = loop.output "b" : !loop.buffer<8xf32>
+  %a = loop.alloc : !loop.buffer<8xf32>
+  loop.launch @copy(%x, %a)
+  loop.launch @copy(%a, %b)
+  loop.launch @copy(%y, %b)
+}
+tile.kernel @copy(%x: !tile.ptr<f32>, %a: !tile.ptr<f32>) grid [] {
+  %z = tile.const 0 : index -> index
+  %v = tile.view %x[] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  %l = tile.load %v[%z] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+  %w = tile.view %a[] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  tile.store %l, %w[%z] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+}
+"""
+
+
+def test_a_launch_stays_behind_one_that_it_has_to_wait_for():
+    """The third one could join the first, but for the second, which writes what it writes."""
+    module = parse_module(own_context(), LAUNCHES, "launches.mlir")
+    run_passes(own_context(), module, ["loop-join-siblings"], {}, {"target": "sm_90"})
+    assert launched(module) == ["copy", "copy", "copy"]
