@@ -24,6 +24,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "loop-plan-storage": lazy("tempo_ir.lowering.storage.loop_plan_storage:LoopPlanStoragePass"),
         "loop-split-softmax": lazy("tempo_ir.lowering.kernels.loop_split_softmax:LoopSplitSoftmaxPass"),
         "sdg-schedule": lazy("tempo_ir.lowering.schedule.sdg_schedule:SdgSchedulePass"),
+        "tile-forward-stores": lazy("tempo_ir.lowering.tiles.tile_forward_stores:TileForwardStoresPass"),
     }
 
 

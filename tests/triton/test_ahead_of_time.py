@@ -14,6 +14,7 @@ import pytest
 from xdsl.context import Context
 
 import tempo_ir as tp
+from tempo_ir.lowering.targets import GPU_PASSES
 from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.compiling import Figures, compile_kernels
 from tempo_ir.lowering.triton.machines import machine_of
@@ -78,6 +79,7 @@ def sources_of(name: str, target: str) -> list[KernelSource]:
     work = levels.loop.clone()
     options = {"target": target, "join": not name.startswith(("ops", "fusions"))}  # there each kernel is looked at
     run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, options)
+    run_passes(Context(allow_unregistered=False), work, GPU_PASSES, {})
     return kernel_sources(work)
 
 
