@@ -5,8 +5,8 @@
 
 // CHECK:       # ---- mean_rsqrt_contract_tanh.py
 // CHECK:       # grid (2), num_warps 4
-// CHECK-NEXT:  @triton.jit
-// CHECK-NEXT:  def mean_rsqrt_contract_tanh(x_ptr, w_ptr, bias_ptr, y_ptr, n0: "i64", n1: "i64"):
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
+// CHECK-NEXT:  def mean_rsqrt_contract_tanh(x_ptr, w_ptr, bias_ptr, y_ptr, scalars_ptr, at: "i64"):
 // CHECK:           program = tl.program_id(0).to(tl.int64)
 // CHECK-NEXT:      x = tl.load(x_ptr + n0 + range_32)
 // CHECK-NEXT:      s = x * x
@@ -48,7 +48,7 @@ sdg.program @product dims(t: T) {
 
 // CHECK:       # ---- mul_contract_shares.py
 // CHECK:       # grid (64), num_warps 4
-// CHECK:       def mul_contract_shares(q_ptr, k_ptr, v_ptr, sums_ptr, greatest_ptr, totals_ptr, n0: "i64", n1: "i64"):
+// CHECK:       def mul_contract_shares(q_ptr, k_ptr, v_ptr, sums_ptr, greatest_ptr, totals_ptr, scalars_ptr, at: "i64"):
 // CHECK:           start = program * 64
 // CHECK:           q = tl.load(q_ptr + n1 + range_2[:, None] * 16 + range_16[None, :])
 // CHECK-NEXT:      scaled = q * 2.0
@@ -77,9 +77,8 @@ sdg.program @product dims(t: T) {
 // CHECK-NEXT:      o = {{.*}} / chosen_2
 // CHECK-NEXT:      tl.store(o_ptr
 
-// CHECK:           for t in range(T):
-// CHECK-NEXT:          mul_contract_shares[(64,)](q, k, v, sums, greatest, totals, t + 1, 32 * t)
-// CHECK-NEXT:          max_eq_exp_contract[(2,)](sums, greatest, totals, o, 32 * t)
+// CHECK:           mul_contract_shares[(64,)](q, k, v, sums, greatest, totals, scalars, 1)
+// CHECK-NEXT:      max_eq_exp_contract[(2,)](sums, greatest, totals, o, scalars, 3)
 sdg.program @attention dims(t: T) {
   %q = sdg.input "q" in (t) : tensor<2x16xf32>
   %k = sdg.input "k" in (t) : tensor<16xf32>
