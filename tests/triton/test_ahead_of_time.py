@@ -49,6 +49,7 @@ EXAMPLES = {"rnn": {}, "reinforce": {}, "llama": {"layers": 2}, "llama with a wi
 NARROW = {
     "a scan walks its axis": "cumsum cumprod",
     "reads begin anywhere": "slice reverse pad",
+    "there is the counter of a step": "next first_scalars",
     "there is one number a row, or a few": "random reshape_arange_eq_cast index_cast",
     "booleans are of one byte": "not",
     "a warp of 64 has one number a thread": "reshape_contract",
