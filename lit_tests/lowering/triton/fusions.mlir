@@ -50,38 +50,42 @@ sdg.program @product dims(t: T) {
 
 // -----
 
-// Attention of a step: the scores of a block are weighed against the greatest so far, nothing of the length of the past is
-// kept; the queries are scaled before the loop.
+// Attention of a step over a cache that may be long: 64 programs have every 64th block of keys. The scores of a block are
+// weighed against the greatest so far, nothing of the length of the past is kept; the queries are scaled before the loop.
+// A second kernel combines what the programs found.
 
-// CHECK:       # ---- mul_contract_softmax.py
+// CHECK:       # ---- mul_contract_shares.py
 // CHECK-NEXT:  import triton
 // CHECK-NEXT:  import triton.language as tl
 // CHECK:       from .library import nan_maximum
-// CHECK:       BLOCK_G = tl.constexpr(2)
+// CHECK:       BLOCK_M = tl.constexpr(2)
 // CHECK-NEXT:  BLOCK_D = tl.constexpr(16)
-// CHECK-NEXT:  BLOCK_T = tl.constexpr(64)
+// CHECK-NEXT:  BLOCK_N = tl.constexpr(64)
+// CHECK-NEXT:  BLOCK_N_2 = tl.constexpr(16)
 // CHECK-NEXT:  num_warps = 4
 // CHECK-NEXT:  num_stages = 1
-// CHECK:       # sdg.contract, sdg.mul, sdg.constant, sdg.softmax
+// CHECK:       # sdg.mul, sdg.constant, sdg.contract, loop.shares
 // CHECK-NEXT:  # fusions.mlir:{{.*}}
-// CHECK-NEXT:  # grid: one program
+// CHECK-NEXT:  # grid: 64
 // CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
-// CHECK-NEXT:  def mul_contract_softmax(q_ptr, k_ptr, v_ptr, o_ptr, scalars_ptr, at: "i64"):
+// CHECK-NEXT:  def mul_contract_shares(q_ptr, k_ptr, v_ptr, sums_ptr, greatest_ptr, totals_ptr, scalars_ptr, at: "i64"):
 // CHECK-NEXT:      n0 = tl.load(scalars_ptr + at)
 // CHECK-NEXT:      n1 = tl.multiple_of(tl.load(scalars_ptr + at + 1), 16)
-// CHECK-NEXT:      g = tl.arange(0, BLOCK_G)
+// CHECK-NEXT:      m = tl.arange(0, BLOCK_M)
 // CHECK-NEXT:      d = tl.arange(0, BLOCK_D)
-// CHECK-NEXT:      q = tl.load(q_ptr + n1 + g[:, None] * 16 + d[None, :])
+// CHECK-NEXT:      n_2 = tl.arange(0, BLOCK_N_2)
+// CHECK-NEXT:      program = tl.program_id(0)
+// CHECK-NEXT:      q = tl.load(q_ptr + n1 + m[:, None] * 16 + d[None, :])
 // CHECK-NEXT:      scaled = q * 2.0
-// CHECK-NEXT:      greatest = tl.full((BLOCK_G,), float("-inf"), tl.float32)
-// CHECK-NEXT:      total = tl.zeros((BLOCK_G, BLOCK_T), tl.float32)
-// CHECK-NEXT:      total_2 = tl.zeros((BLOCK_G, BLOCK_D), tl.float32)
-// CHECK-NEXT:      for t_start in range(0, n0, BLOCK_T):
-// CHECK-NEXT:          t = t_start + tl.arange(0, BLOCK_T)
-// CHECK-NEXT:          inside_t = t < n0
-// CHECK-NEXT:          k = tl.load(k_ptr + t[:, None] * 16 + d[None, :], mask=inside_t[:, None], other=0.0)
+// CHECK-NEXT:      greatest = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+// CHECK-NEXT:      total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+// CHECK-NEXT:      total_2 = tl.zeros((BLOCK_M, BLOCK_N_2), tl.float32)
+// CHECK-NEXT:      for n_start in range(program * 64, n0, 64 * BLOCK_N):
+// CHECK-NEXT:          n = n_start + tl.arange(0, BLOCK_N)
+// CHECK-NEXT:          inside_n = n < n0
+// CHECK-NEXT:          k = tl.load(k_ptr + n[:, None] * 16 + d[None, :], mask=inside_n[:, None], other=0.0)
 // CHECK-NEXT:          s = tl.sum(scaled[:, :, None] * tl.trans(k)[None, :, :], axis=1)
-// CHECK-NEXT:          chosen = tl.where(inside_t[None, :], s, float("-inf"))
+// CHECK-NEXT:          chosen = tl.where(inside_n[None, :], s, float("-inf"))
 // CHECK-NEXT:          greatest_2 = tl.reduce(chosen, 1, nan_maximum)
 // CHECK-NEXT:          greater = nan_maximum(greatest, greatest_2)
 // CHECK-NEXT:          equal = greater == float("-inf")
@@ -92,15 +96,51 @@ sdg.program @product dims(t: T) {
 // CHECK-NEXT:          exp_2 = tl.exp(difference_2)
 // CHECK-NEXT:          product = total * exp_2[:, None]
 // CHECK-NEXT:          total = product + exp
-// CHECK-NEXT:          v = tl.load(v_ptr + t[:, None] * 16 + d[None, :], mask=inside_t[:, None], other=0.0)
+// CHECK-NEXT:          v = tl.load(v_ptr + n[:, None] * 16 + n_2[None, :], mask=inside_n[:, None], other=0.0)
 // CHECK-NEXT:          product_2 = total_2 * exp_2[:, None]
 // CHECK-NEXT:          total_2 = product_2 + tl.sum(exp[:, :, None] * v[None, :, :], axis=1)
 // CHECK-NEXT:          greatest = greater
 // CHECK-NEXT:      total_3 = tl.sum(total, axis=1)
-// CHECK-NEXT:      equal_2 = total_3 == 0.0
-// CHECK-NEXT:      chosen_3 = tl.where(equal_2, 1.0, total_3)
-// CHECK-NEXT:      o = total_2 / chosen_3[:, None]
-// CHECK-NEXT:      tl.store(o_ptr + n1 + g[:, None] * 16 + d[None, :], o)
+// CHECK-NEXT:      tl.store(sums_ptr + program * 32 + m[:, None] * 16 + n_2[None, :], total_2)
+// CHECK-NEXT:      tl.store(greatest_ptr + program * 2 + m, greatest)
+// CHECK-NEXT:      tl.store(totals_ptr + program * 2 + m, total_3)
+
+// CHECK:       # ---- max_eq_exp_contract.py
+// CHECK-NEXT:  import triton
+// CHECK-NEXT:  import triton.language as tl
+// CHECK:       from .library import nan_maximum
+// CHECK:       BLOCK_S = tl.constexpr(64)
+// CHECK-NEXT:  BLOCK_D = tl.constexpr(16)
+// CHECK-NEXT:  num_warps = 4
+// CHECK-NEXT:  num_stages = 1
+// CHECK:       # sdg.sub, sdg.max, sdg.constant, sdg.eq, sdg.select, sdg.exp, sdg.contract, sdg.div
+// CHECK-NEXT:  # fusions.mlir:{{.*}}
+// CHECK-NEXT:  # grid: 2 (g)
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
+// CHECK-NEXT:  def max_eq_exp_contract(sums_ptr, greatest_ptr, totals_ptr, o_ptr, scalars_ptr, at: "i64"):
+// CHECK-NEXT:      n0 = tl.multiple_of(tl.load(scalars_ptr + at), 16)
+// CHECK-NEXT:      s = tl.arange(0, BLOCK_S)
+// CHECK-NEXT:      d = tl.arange(0, BLOCK_D)
+// CHECK-NEXT:      g = tl.program_id(0)
+// CHECK-NEXT:      greatest = tl.load(greatest_ptr + g + s * 2)
+// CHECK-NEXT:      greatest_2 = tl.reduce(greatest, 0, nan_maximum)
+// CHECK-NEXT:      equal = greatest_2 == float("-inf")
+// CHECK-NEXT:      chosen = tl.where(equal, 0.0, greatest_2)
+// CHECK-NEXT:      difference = greatest - chosen
+// CHECK-NEXT:      exp = tl.exp(difference)
+// CHECK-NEXT:      sums = tl.load(sums_ptr + g * 16 + s[:, None] * 32 + d[None, :])
+// CHECK-NEXT:      product = exp[:, None] * sums
+// CHECK-NEXT:      total = tl.sum(product, axis=0)
+// CHECK-NEXT:      totals = tl.load(totals_ptr + g + s * 2)
+// CHECK-NEXT:      product_2 = exp * totals
+// CHECK-NEXT:      total_2 = tl.sum(product_2, axis=0)
+// CHECK-NEXT:      equal_2 = total_2 == 0.0
+// CHECK-NEXT:      chosen_2 = tl.where(equal_2, 1.0, total_2)
+// CHECK-NEXT:      o = total / chosen_2
+// CHECK-NEXT:      tl.store(o_ptr + n0 + g * 16 + d, o)
+
+// CHECK:           mul_contract_shares[(64,)](q, k, v, sums, greatest, totals, scalars, 1)
+// CHECK-NEXT:      max_eq_exp_contract[(2,)](sums, greatest, totals, o, scalars, 3)
 sdg.program @attention dims(t: T) {
   %q = sdg.input "q" in (t) : tensor<2x16xf32>
   %k = sdg.input "k" in (t) : tensor<16xf32>

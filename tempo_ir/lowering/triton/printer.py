@@ -509,8 +509,10 @@ class _KernelPrinter:
 
     def bounds(self, op: structure.ForOp) -> str:
         """The arguments of `range`."""
-        lanes = [lane for lane in self.lanes.get(op.body.block.args[0], ()) if lane.extent == op.step_size]
+        lanes = [lane for lane in self.lanes.get(op.body.block.args[0], ()) if op.step_size % lane.extent == 0]
         size = self.values.block_size(lanes[0].axis) if lanes else str(op.step_size)
+        if lanes and lanes[0].extent != op.step_size:
+            size = f"{op.step_size // lanes[0].extent} * {size}"
         step = "" if op.step_size == 1 else f", {size}"
         low, high = self.values.bare(op.low), self.values.bare(op.high)
         return f"{low}, {high}{step}" if step or low != "0" else high
