@@ -9,8 +9,7 @@
 // CHECK-NEXT:      for t in range(n):
 // CHECK-NEXT:          sum_of = a + b
 // CHECK-NEXT:          even = t % 2
-// CHECK-NEXT:          first = even == 0
-// CHECK-NEXT:          if first:
+// CHECK-NEXT:          if even == 0:
 // CHECK-NEXT:              tl.store(out_ptr + t, sum_of)
 // CHECK-NEXT:          else:
 // CHECK-NEXT:              tl.store(out_ptr + t, a)

@@ -90,8 +90,18 @@ class Blocks:
 
     def queries(self, extent: Extent, element: Attribute) -> int:
         """The same of queries in a type of 16 bits, which are padded to what a tensor core takes."""
-        padded = self.powers_of_two and is_float(element) and bit_width(element) == 16
-        return SMALLEST_DOT if padded else self.rows(extent)
+        return SMALLEST_DOT if self._has_tensor_cores(element) else self.rows(extent)
+
+    def side(self, block: int, element: Attribute, contracted: Extent) -> int:
+        """The block along a side of a product of 16-bit numbers: a few rows or columns are padded to what a tensor core
+        takes, since it then does in one what else is a multiplication and a conversion for each of them (from 2 on,
+        and where it has 16 or more to contract); one is a vector, and stays one."""
+        long = not isinstance(contracted, int) or contracted >= SMALLEST_DOT
+        few = 1 < block < SMALLEST_DOT
+        return SMALLEST_DOT if few and long and self._has_tensor_cores(element) else block
+
+    def _has_tensor_cores(self, element: Attribute) -> bool:
+        return self.powers_of_two and is_float(element) and bit_width(element) == 16
 
     def keys(self, block: int, columns: int, element: Attribute) -> int:
         """The block along what a sum weighted by a softmax sums, of at most `block`, for rows of so many columns: two
@@ -106,9 +116,11 @@ class Blocks:
         most = max(self.reduced, self.filling // others) if others else self.reduced
         return self._block(extent, most, max(self.dynamic, most) if self.filling else self.dynamic)
 
-    def contracted(self, extent: Extent, others: int, element: Attribute, *, whole: bool = False) -> int:
-        """Block along a contracted axis of a dot whose result has `others` elements; all of it where `whole` asks for
-        that, and it is no longer than columns of attention are.
+    def contracted(
+        self, extent: Extent, sides: tuple[int, int], operand: Attribute, element: Attribute, *, whole: bool = False
+    ) -> int:
+        """Block along a contracted axis of a dot of `operand`s whose result has `sides` and is summed in `element`; all
+        of it where `whole` asks for that, and it is no longer than columns of attention are.
 
         GPUs have no dots of integers wider than 8 bits: those hold all products at once, in registers.
         """
@@ -116,8 +128,11 @@ class Blocks:
         if not self.powers_of_two:
             return block
         if is_float(element):
-            return self.fitted(extent) if whole and isinstance(extent, int) and extent <= WIDEST_HEAD else block
-        while block > 1 and block * others * max(1, bit_width(element) // 32) > LARGEST_PRODUCT:
+            if whole and isinstance(extent, int) and extent <= WIDEST_HEAD:
+                block = self.fitted(extent)
+            padded = self._has_tensor_cores(operand) and min(sides) >= SMALLEST_DOT
+            return max(block, SMALLEST_DOT) if padded else block
+        while block > 1 and block * sides[0] * sides[1] * max(1, bit_width(element) // 32) > LARGEST_PRODUCT:
             block //= 2
         return block
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tempo_ir.lowering.triton.library_text import HEADER, library_sources
 from tempo_ir.lowering.triton.tuning import WARPS
-from tempo_ir.lowering.triton.writer import wrapped
+from tempo_ir.lowering.triton.writer import WIDTH, wrapped
 
 PRECISIONS = ("ieee", "tf32")
 """Of products of f32: all 24 bits of the factors, or the first 11 of each, which tensor cores multiply."""
@@ -46,8 +46,8 @@ class KernelSource:
     """A printed kernel: the name of its function, the text of its file, and its parameters with their types.
 
     `aligned` names the scalars that are multiples of 16 in every launch; a program is run by `warps`, loops with dots
-    have `stages`; `computes` names the ops that the kernel comes from; `calls` the functions that it imports from
-    `library.py`, which the kernels of a package share.
+    have `stages`, and some dots `tensor_cores` compute; `computes` names the ops that the kernel comes from; `calls`
+    the functions that it imports from `library.py`, which the kernels of a package share.
     """
 
     name: str
@@ -58,6 +58,7 @@ class KernelSource:
     computes: str = ""
     stages: int = 1
     calls: tuple[str, ...] = ()
+    tensor_cores: bool = False
 
     @property
     def alone(self) -> str:
@@ -73,4 +74,8 @@ def file_head(calls: Sequence[str], blocks: Mapping[str, int], warps: int, stage
 
 def import_lines(calls: Sequence[str]) -> str:
     """The lines that import functions of the library."""
-    return "\n" + "\n".join(wrapped(f"from .library import {', '.join(calls)}")) + "\n" if calls else ""
+    if not calls:
+        return ""
+    line = f"from .library import {', '.join(calls)}"
+    lines = [line] if len(line) <= WIDTH else wrapped(f"from .library import ({', '.join(calls)})")
+    return "\n" + "\n".join(lines) + "\n"

@@ -22,7 +22,7 @@ WARPS, MOST_WARPS = 4, 8
 THREADS = 32
 """Of a warp."""
 HELD = 64
-"""Words of a written-out product from which on a thread holds too many, beside everything else."""
+"""Words of a written-out product that a thread may hold, beside everything else."""
 OPERANDS = 256
 """Words that a thread may hold of the operands of a dot."""
 STAGED, MOST_STAGES = 56 * 1024, 4
@@ -74,7 +74,7 @@ def _is_crowded(op: DotOp, precision: str, warps: int) -> bool:
     (m, k), n = shape_of(op.lhs), shape_of(op.rhs)[1]
     threads = warps * THREADS
     if is_written_out(op):
-        return m * k * n * _words(op) >= HELD * threads
+        return m * k * n * _words(op) > HELD * threads
     if has_tensor_cores(op, precision):
         return False
     side = math.sqrt(max(1, m * n / threads))
