@@ -18,7 +18,7 @@ from tempo_ir.lowering.kernels.loop_lower_kernels import LoopLowerKernelsPass
 
 PIPELINE = "sdg-default,sdg-schedule,loop-form-kernels,loop-plan-storage"
 """The passes from the graph, gradients and all, to what the targets take."""
-GPU_PASSES = ("tile-forward-stores", "loop-join-launches")
+GPU_PASSES = ("tile-forward-stores",)
 """What the kernels for a GPU go through after loop-lower-kernels."""
 
 

@@ -16,13 +16,12 @@ from tempo_ir.tools.pipeline import NAMED_PIPELINES
 
 LIT = Path(__file__).parents[2] / "lit_tests"
 ALL_PASSES = {**passes.get_all_passes(), **lowering.get_all_passes()}
-REFERENCE_HAS_NO_MEANING = {"sdg-autodiff", "loop-lower-kernels", "loop-join-launches", "tile-forward-stores"}
+REFERENCE_HAS_NO_MEANING = {"sdg-autodiff", "loop-lower-kernels", "tile-forward-stores"}
 """Before or after these the interpreter has nothing to run: gradients that are not expanded, kernels that are compiled.
 A test of their numbers stands in for `--check-each`."""
 NUMBERS = {
     "sdg-autodiff": Path("tests/passes/test_sdg_autodiff.py"),
     "loop-lower-kernels": Path("lit_tests/lowering/kernels/loop_lower_kernels_run.mlir"),
-    "loop-join-launches": Path("tests/tiles/test_loop_join_launches.py"),
     "tile-forward-stores": Path("tests/tiles/test_tile_forward_stores.py"),
 }
 
