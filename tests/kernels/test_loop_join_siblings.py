@@ -133,8 +133,8 @@ def test_random_launches(seed):
 
 
 def test_updates_of_parameters_are_few_launches():
-    """Of REINFORCE with Adam: the copies before the loop are one; of the updates at the end of an iteration those of the
-    policy run with a gradient that the critic's need."""
+    """Of REINFORCE with Adam: the copies before the loop are one; of the updates at the end of an iteration, those of
+    the policy run with a gradient that the critic's need."""
     loaded, _ = programs.load_python(EXAMPLES / "reinforce.py", None, {})
     module = lower(module_of(loaded.source), "sm_90").lowered
     assert module is not None
