@@ -28,7 +28,8 @@ BRIEF = 0.02
 
 @dataclass(frozen=True)
 class Request:
-    """What a call was asked for, checked. `donate`: states may be written into the arrays that were given for them."""
+    """What a call was asked for, checked. `donate`: states may be written into the arrays that were given for them;
+    `in_torch`: results are tensors."""
 
     arrays: Mapping[str, Array]
     bounds: Mapping[str, int]
@@ -36,6 +37,7 @@ class Request:
     start: Mapping[str, int]
     hosts: HostFactories
     donate: bool = False
+    in_torch: bool = False
 
 
 @dataclass
