@@ -18,7 +18,7 @@ from tempo_ir.lowering.targets import GPU_PASSES
 from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.compiling import Figures, compile_kernels
 from tempo_ir.lowering.triton.machines import machine_of
-from tempo_ir.lowering.triton.printer import PRECISIONS, KernelSource, Style
+from tempo_ir.lowering.triton.style import PRECISIONS, KernelSource, Style
 from tempo_ir.runtime.compiler import LOOP_PASSES, Levels, lower, module_of, run_passes
 from tempo_ir.tools import programs
 from tempo_ir.tools.parsing import own_context, parse_module
@@ -39,6 +39,10 @@ CATALOGUE = {
     "attention, width 80, window": lambda: catalogue.attention(width=80, window=8),
     "attention, width 24": lambda: catalogue.attention(width=24, dtype=tp.bf16),
     "attention, width 8": lambda: catalogue.attention(width=8, dtype=tp.f16),
+    "attention, width 128": lambda: catalogue.attention(group=3, width=128, dtype=tp.bf16),
+    "attention, width 256": lambda: catalogue.attention(width=256),
+    "attention, 300 heads": lambda: catalogue.attention(heads=300, width=128, dtype=tp.bf16),
+    "attention, long window": lambda: catalogue.attention(width=256, window=4096, dtype=tp.bf16),
     "matmul": lambda: catalogue.matmul(),
     "matmul bf16": lambda: catalogue.matmul(dtype=tp.bf16),
     "matmul f16, 37 columns": lambda: catalogue.matmul(dtype=tp.f16, n=37),
@@ -74,7 +78,8 @@ def sources_of(name: str, target: str) -> list[KernelSource]:
     levels = loops(name)
     assert levels.loop is not None
     work = levels.loop.clone()
-    run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": target})
+    options = {"target": target, "join": not name.startswith(("ops", "fusions"))}  # there each kernel is looked at
+    run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, options)
     run_passes(Context(allow_unregistered=False), work, GPU_PASSES, {})
     return kernel_sources(work)
 
@@ -97,8 +102,8 @@ def write_table(target: str, rows: list[tuple[str, KernelSource, Figures]]) -> N
 
 def promises_tensor_cores(source: KernelSource, target: str) -> bool:
     """Whether a kernel has a product that the matrix units of the target compute: of 16 bits, on AMD of 32 too."""
-    dots = [line for line in source.text.splitlines() if "tl.dot(" in line]
-    return any(re.search(r"\.to\(tl\.b?float16\)", line) for line in dots) or (bool(dots) and target == "gfx942")
+    dots = re.findall(r"tl\.dot\(.*?input_precision", source.text, re.DOTALL)
+    return any(re.search(r"\.to\(tl\.b?float16\)", dot) for dot in dots) or (bool(dots) and target == "gfx942")
 
 
 def check(source: KernelSource, found: Figures, target: str) -> None:

@@ -167,6 +167,7 @@ class Translator:
         status: Value | None = None,
         fold: Callable[[Translator, SSAValue, Coordinates], Tile] | None = None,
         shared: Mapping[AxisKey, object] = MappingProxyType({}),
+        axis_name: Callable[[object], str | None] = lambda key: None,
     ):
         self.builder = builder
         self.sources = sources
@@ -186,11 +187,17 @@ class Translator:
         self.fold = fold
         self.shared = shared
         """What reduced axes are the same axis: where one block holds it, all reductions along it share their lane."""
+        self.axis_name = axis_name
+        """What an axis is called, where kernels are read by people."""
         self._lanes: dict[tuple[object, ...], Lane] = {}
         self.aliases: dict[SSAValue, SSAValue] = {}
         """The values of the kernel that the bodies of its folds read."""
         self.inside: dict[Block, int] = {}
         """The bodies of the folds that are open, and within how many loops their values stand."""
+        self.in_pass = False
+        """Whether what is computed is the scores of a weighted sum, whose queries are held meanwhile."""
+        self.dealt: dict[AxisKey, tuple[Expr, int]] = {}
+        """Axes of which a program has every so manieth block: the first one, and how many programs share the axis."""
         self.iterators: Mapping[str, Expr] = MappingProxyType({})
         """The counters of the folds that are open."""
 
@@ -286,8 +293,9 @@ class Translator:
     def _place(self, axis: _ViewAxis) -> Value | tuple[Value, int]:
         if axis.positions is not None:
             return axis.positions
-        start = self.builder.index(axis.start)
-        return start if axis.lane is None else (start, axis.lane.size)
+        if axis.lane is None:
+            return self.builder.index(axis.start)
+        return self.first(axis.lane), axis.lane.size
 
     def _view(self, source: Source, offset: Expr, axes: Sequence[_ViewAxis]) -> Value:
         sizes, strides = tuple(axis.size for axis in axes), tuple(axis.stride for axis in axes)
@@ -353,6 +361,10 @@ class Translator:
         accessed = self._access(target, at)
         self.builder.atomic_add(self.filled(tile, accessed.lanes), accessed.view, *accessed.places)
 
+    def first(self, lane: Lane) -> Value:
+        """The first index of a lane."""
+        return self.builder.first(lane.first, self.axis_name(lane.axis))
+
     def filled(self, tile: Tile, lanes: tuple[Lane, ...]) -> Value:
         """The tile stretched to `lanes`."""
         return filled(self.builder, tile, lanes)
@@ -363,7 +375,7 @@ class Translator:
         """The tile with `identity` in the padding of a lane."""
         if lane.full or (identity == 0 and lane in tile.zero_padded):
             return tile
-        inside = self.builder.in_range(self.builder.index(lane.first), lane.size, self.builder.index(lane.limit))
+        inside = self.builder.in_range(self.first(lane), lane.size, self.builder.index(lane.limit))
         masked = combine(
             self.builder,
             ew.SelectOp,
@@ -474,6 +486,7 @@ class Translator:
                         start,
                         lambda c, kept: enter(digit + 1, start_ + c.start * weight, c.lane or lane, kept),
                         fitted,
+                        self.dealt.get(axis.key) if digit == 0 else None,
                     )
                 return carried
 
@@ -491,21 +504,27 @@ class Translator:
         start: Callable[[], Carried],
         body: Callable[[Coordinate, Carried | None], Carried | None],
         fitted: bool,
+        dealt: tuple[Expr, int] | None = None,
     ) -> Carried | None:
-        """Run `body` at the blocks (or points) of `[low, high)`, in a loop unless there is one only."""
+        """Run `body` at the blocks (or points) of `[low, high)`, in a loop unless there is one only; of those dealt out
+        at the ones that the program has."""
         extent = high - low if isinstance(low, int) and isinstance(high, int) else simplify(as_expr(high) - low)
         if extent == 0 or extent == Const(0):
             return carried
         block = 0 if axis.key in self.decisions.points else axis.block
         if fitted and block and isinstance(extent, int) and axis.key in self.decisions.cuts:
             block = min(block, self.blocks.fitted(extent))
-        if (isinstance(extent, int) and extent <= max(block, 1)) or self._lies_whole(axis.key, extent, block):
+        alone = isinstance(extent, int) and extent <= max(block, 1)
+        if dealt is None and (alone or self._lies_whole(axis.key, extent, block)):
             first = as_expr(low)
             lane = self._whole_lane(Lane(axis.key, first, block, high, low, block == extent)) if block else None
             return body(Coordinate(first, lane), carried)
         if carried is None:
             carried = start()
-        with self.builder.loop(self.builder.index(low), self.builder.index(high), block or 1, carried) as loop:
+        first, programs = dealt or (Const(0), 1)
+        begin, step = as_expr(low) + first * (block or 1), programs * (block or 1)
+        name = self.axis_name(axis.key)
+        with self.builder.loop(self.builder.index(begin), self.builder.index(high), step, carried, name) as loop:
             counter = self.builder.counter(loop.index, as_expr(low), as_expr(high))
             full = bool(block) and isinstance(extent, int) and extent % block == 0
             lane = Lane(axis.key, counter, block, high, low, full) if block else None

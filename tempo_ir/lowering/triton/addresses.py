@@ -33,16 +33,18 @@ def loop_of(value: SSAValue) -> structure.ForOp | None:
 
 
 def static_bounds(value: SSAValue) -> Bounds | None:
-    """The bounds of an index made of constants and counters of constant loops alone, else None.
+    """The bounds of an index made of constants, counters of constant loops and places in a known grid alone, else None.
 
-    Python numbers and `range` of Python numbers are 32-bit integers in Triton, everything else here is of 64 bits: this
-    tells which an index is.
+    These are 32-bit integers in Triton, everything else here is of 64 bits: this tells which an index is.
     """
     if (number := constant_of(value)) is not None:
         return number, number
     if (loop := loop_of(value)) is not None:
         low, high = constant_of(loop.low), constant_of(loop.high)
         return None if low is None or high is None else (low, _last_trip(low, high, loop.step_size))
+    if isinstance(value.owner, structure.ProgramIdOp):
+        last = _last_program(value.owner, value.owner.axis.value.data)
+        return None if last is None else (0, last)
     if not isinstance(value.owner, ew.BinaryOp):
         return None
     lhs, rhs = static_bounds(value.owner.lhs), static_bounds(value.owner.rhs)
@@ -117,6 +119,18 @@ def largest(value: SSAValue) -> int | None:
             parts = largest(lhs), largest(rhs)
             known = parts[0] is not None and parts[1] is not None and is_natural(lhs) and is_natural(rhs)
             return (parts[0] or 0) * (parts[1] or 0) if known else None
+        case ew.SubOp(lhs=lhs, rhs=rhs):
+            less, most = constant_of(rhs), largest(lhs)
+            return None if less is None or most is None else most - less
+        case ew.MaxOp(lhs=lhs, rhs=rhs):
+            parts = largest(lhs), largest(rhs)
+            return None if parts[0] is None or parts[1] is None else max(parts[0], parts[1])
+        case ew.ModOp(rhs=rhs):
+            divisor = constant_of(rhs)
+            return divisor - 1 if divisor is not None and divisor > 0 else None
+        case ew.FloorDivOp(lhs=lhs, rhs=rhs):
+            divisor, most = constant_of(rhs), largest(lhs)
+            return most // divisor if divisor is not None and divisor > 0 and most is not None else None
         case ew.MinOp(lhs=lhs, rhs=rhs):
             return min((part for part in (largest(lhs), largest(rhs)) if part is not None), default=None)
         case _:
