@@ -111,12 +111,12 @@ def _between_lanes(one: Place, other: Place) -> bool:
     """Whether a place lies between the lanes of another one, as a column of a table beside another column."""
     distance = other.base - one.base
     strides = {axis.stride for axis in one.axes} & {axis.stride for axis in other.axes}
-    if not isinstance(distance, Const):
-        return False
     for stride in [each.value for each in strides if isinstance(each, Const) and each.value > 0]:
         reach, other_reach = (_reach_within(place, stride) for place in (one, other))
-        offset = distance.value % stride
-        if reach is not None and other_reach is not None and offset > reach and offset + other_reach < stride:
+        offset = distance % stride
+        if reach is None or other_reach is None or not isinstance(offset, Const):
+            continue
+        if offset.value > reach and offset.value + other_reach < stride:
             return True
     return False
 
