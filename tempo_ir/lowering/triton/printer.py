@@ -105,6 +105,12 @@ class KernelSource:
     warps: int = WARPS
     computes: str = ""
 
+    @property
+    def divisible(self) -> list[int]:
+        """The numbers of the arguments that are multiples of 16: addresses, and the scalars that are."""
+        kinds = enumerate(self.parameters)
+        return [number for number, (name, kind) in kinds if kind.startswith("*") or name in self.aligned]
+
 
 def print_kernel(
     kernel: structure.KernelOp, style: Style = DEFAULT_STYLE, aligned: frozenset[int] = frozenset()
