@@ -13,10 +13,13 @@ from xdsl.utils.target import Target
 from tempo_ir.dialects.loop import BodyOperation
 from tempo_ir.dialects.sdg import ProgramOp
 from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.lowering import get_all_passes
 from tempo_ir.lowering.kernels.loop_lower_kernels import LoopLowerKernelsPass
 
 PIPELINE = "sdg-default,sdg-schedule,loop-form-kernels,loop-plan-storage"
 """The passes from the graph, gradients and all, to what the targets take."""
+GPU_PASSES = ("tile-forward-stores",)
+"""What the kernels for a GPU go through after loop-lower-kernels."""
 
 
 @dataclass(frozen=True)
@@ -68,5 +71,8 @@ def lowered(ctx: Context, module: ModuleOp, target: str) -> ModuleOp:
         return module
     copy = module.clone()
     LoopLowerKernelsPass(target=target).apply(ctx, copy)
+    if target != "cpu":
+        for name in GPU_PASSES:
+            get_all_passes()[name]()().apply(ctx, copy)
     copy.verify()
     return copy

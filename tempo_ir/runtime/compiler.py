@@ -21,6 +21,7 @@ from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.lowering.kernels.loop_lower_kernels import lower_kernels
 from tempo_ir.lowering.proofs import IllegalError, timed_proofs
+from tempo_ir.lowering.targets import GPU_PASSES
 from tempo_ir.passes import get_all_passes as passes
 from tempo_ir.passes.pipeline import (
     DEFAULT_PIPELINE,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-lower-kernels")
 """From the graph to kernels and launches, in order."""
-OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage"}
+OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", *GPU_PASSES}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
 MEMORY_PASSES = ("sdg-remat", "sdg-insert-swap", "loop-plan-storage")
 """Those that decide where rows are while they wait."""
@@ -158,6 +159,8 @@ def lower(
     made = None if kernel_made is None else timed(kernel_made, seconds, "code")
     run_pass(LOOP_PASSES[-1], work, seconds, partial(lower_kernels, work, target, made))
     seconds[LOOP_PASSES[-1]] -= seconds.get("code", 0.0)
+    if target not in ("cpu", "reference"):
+        run_passes(context, work, [name for name in GPU_PASSES if name not in without], seconds, {}, notes)
     return Levels(module, ModuleOp([graph]), formed, work, seconds, notes)
 
 
@@ -196,6 +199,7 @@ def for_triton(levels: Levels) -> ModuleOp:
     """The program with kernels of blocks that Triton takes, whatever target it was compiled for."""
     work = levels.loop.clone()
     run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": "sm_80"})
+    run_passes(Context(allow_unregistered=False), work, GPU_PASSES, {})
     return work
 
 

@@ -41,7 +41,7 @@ def launches(executable, *arguments, **named) -> list[tuple]:
     executable(*arguments, **named)
     return [
         (name, tuple(grid), tuple(v for v in given if abs(v) < 1 << 32), stream)
-        for _, name, grid, given, stream in EVENTS
+        for _, name, grid, given, stream, _graph, _table in EVENTS
     ]
 
 

@@ -14,6 +14,7 @@ import pytest
 from xdsl.context import Context
 
 import tempo_ir as tp
+from tempo_ir.lowering.targets import GPU_PASSES
 from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.compiling import Figures, compile_kernels
 from tempo_ir.lowering.triton.machines import machine_of
@@ -48,6 +49,7 @@ EXAMPLES = {"rnn": {}, "reinforce": {}, "llama": {"layers": 2}, "llama with a wi
 NARROW = {
     "a scan walks its axis": "cumsum cumprod",
     "reads begin anywhere": "slice reverse pad",
+    "there is the counter of a step": "next first_scalars",
     "there is one number a row, or a few": "random reshape_arange_eq_cast index_cast",
     "booleans are of one byte": "not",
     "a warp of 64 has one number a thread": "reshape_contract",
@@ -73,6 +75,7 @@ def sources_of(name: str, target: str) -> list[KernelSource]:
     assert levels.loop is not None
     work = levels.loop.clone()
     run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": target})
+    run_passes(Context(allow_unregistered=False), work, GPU_PASSES, {})
     return kernel_sources(work)
 
 

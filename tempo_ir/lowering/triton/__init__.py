@@ -15,13 +15,20 @@ from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.triton.hints import aligned_arguments
 from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, KernelSource, Style, print_kernel
+from tempo_ir.lowering.triton.scalars import stepped_arguments
+from tempo_ir.lowering.triton.steps import step_sources
 
 
 def kernel_sources(module: ModuleOp, style: Style = DEFAULT_STYLE) -> list[KernelSource]:
-    """Every kernel of a module. Raises DiagnosticException for what Triton cannot say."""
-    aligned = aligned_arguments(module)
-    kernels = [op for op in module.ops if isinstance(op, KernelOp)]
-    return [print_kernel(kernel, style, aligned.get(kernel.sym_name.data, frozenset())) for kernel in kernels]
+    """Every kernel of a module, then those that compute the scalars of its program. Raises DiagnosticException for what
+    Triton cannot say."""
+    aligned, stepped = aligned_arguments(module), stepped_arguments(module)
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+    sources = [
+        print_kernel(kernel, style, aligned.get(name, frozenset()), stepped.get(name, ()))
+        for name, kernel in kernels.items()
+    ]
+    return [*sources, *(step_sources(module) if any(isinstance(op, ProgramOp) for op in module.ops) else [])]
 
 
 def print_module(module: ModuleOp, stream: IO[str], style: Style = DEFAULT_STYLE) -> None:

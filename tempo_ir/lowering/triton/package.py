@@ -102,7 +102,8 @@ def readme_text(program: loop.ProgramOp, parameters: Iterable[str], kernels: Ite
     return f"""# {name}
 
 A program in Triton: `driver.py` has its loops, `kernels/` what they launch. It needs torch and triton. A kernel is
-compiled when it is first launched, and bound: `Bound` in `support.py`.
+compiled when it is first launched, and bound: `Bound` in `support.py`. On a GPU the steps of a loop are repeated as
+CUDA graphs (`Steps`); the kernels called `next_...` compute the scalars of a step, which the others read from memory.
 
 ```python
 from PACKAGE import {name}          # PACKAGE: the name of this directory

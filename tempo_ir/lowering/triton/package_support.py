@@ -143,6 +143,31 @@ def place_of(device):
     return device, torch.cuda.current_stream(device).cuda_stream if is_gpu(device) else None
 
 
+class Steps:
+    """Runs functions that launch kernels: as they are at first, which compiles the kernels, then as CUDA graphs.
+
+    A function is told the guards of a step; there is a graph for each of their combinations. All else that changes from
+    step to step kernels read from memory, so that a graph does in each step what the function would do.
+    """
+
+    def __init__(self, device, graphs=None):
+        self.repeats = is_gpu(device) if graphs is None else graphs
+        self.graphs = {}
+
+    def run(self, function, *guards):
+        """Do what a function does."""
+        known = (function, guards) in self.graphs
+        if not known or not self.repeats:
+            self.graphs[function, guards] = None
+            function(*guards)
+            return
+        if self.graphs[function, guards] is None:
+            self.graphs[function, guards] = graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                function(*guards)
+        self.graphs[function, guards].replay()
+
+
 def placed(array):
     """An array as kernels read it: row after row, from an address that is a multiple of 16."""
     whole = array.contiguous()
