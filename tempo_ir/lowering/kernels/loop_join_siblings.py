@@ -40,7 +40,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferType, LaunchOp, ProgramOp
+from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferType, ForOp, LaunchOp, ProgramOp
 from tempo_ir.dialects.tile import memory
 from tempo_ir.dialects.tile.attributes import INDEX
 from tempo_ir.dialects.tile.builder import KernelBuilder, Value
@@ -126,9 +126,13 @@ class _Joining:
     """Joined kernels up to names."""
 
     def block(self, block: Block) -> None:
-        """Join launches of one block."""
+        """Join launches of one block; what follows a loop that gives a bound may name it, and stays behind it."""
         groups: list[_Group] = []
+        done: list[_Group] = []
         for op in list(block.ops):
+            if isinstance(op, ForOp) and op.gives is not None:
+                done, groups = [*done, *groups], []
+                continue
             if isinstance(op, AllocOp):
                 for group in groups:
                     group.allocs.append(op)
@@ -148,7 +152,7 @@ class _Joining:
                 group.passed |= effects
             if isinstance(op, LaunchOp) and programs:
                 groups.append(_Group([op], programs, effects))
-        for group in groups:
+        for group in (*done, *groups):
             if len(group.launches) > 1:
                 self.join(group)
 
