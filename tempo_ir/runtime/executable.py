@@ -435,7 +435,7 @@ class Compiled(Executable, ABC):
 
     def write_triton(self, directory: Path, precision: str | None = None) -> None:
         from tempo_ir.lowering.triton.package import write_package
-        from tempo_ir.lowering.triton.printer import UnknownPrecisionError, style_of
+        from tempo_ir.lowering.triton.style import UnknownPrecisionError, style_of
 
         try:
             write_package(for_triton(self.levels), directory, style_of(precision))

@@ -35,7 +35,7 @@ from tempo_ir.lowering.triton.device import (
 )
 from tempo_ir.lowering.triton.machines import Machine, UnknownMachineError, machine_of
 from tempo_ir.lowering.triton.package import Package
-from tempo_ir.lowering.triton.printer import Style, UnknownPrecisionError, style_of
+from tempo_ir.lowering.triton.style import Style, UnknownPrecisionError, style_of
 from tempo_ir.passes.remarks import is_listening
 from tempo_ir.reference.calls import Outputs
 from tempo_ir.reference.errors import ExecutionError

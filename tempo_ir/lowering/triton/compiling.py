@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tempo_ir.lowering.triton.machines import machine_of
-from tempo_ir.lowering.triton.printer import KernelSource
+from tempo_ir.lowering.triton.style import KernelSource
 
 PROGRAM = Path(__file__).with_name("compile_process.py")
 
@@ -82,7 +82,7 @@ def compile_binaries(sources: Sequence[KernelSource], machine: str, *, processes
         folders = [Path(scratch) / str(number) for number in range(len(sources))]
         jobs = [_job(source, machine, folder) for source, folder in zip(sources, folders, strict=True)]
         for job, source, folder in zip(jobs, sources, folders, strict=True):
-            folder.joinpath("kernel.py").write_text(source.text)  # as it is, under its own name
+            folder.joinpath("kernel.py").write_text(source.alone)  # as it is, under its own name
             job |= {"name": source.name, "place": str(folder / "binary")}
         for source, result in zip(sources, _results(jobs, processes), strict=True):
             _checked(source, machine, result)
@@ -106,13 +106,13 @@ def _results(jobs: Sequence[dict[str, Any]], processes: int) -> list[dict[str, A
 
 def _canonical(source: KernelSource) -> str:
     """The text of a kernel called `kernel`, without its comment."""
-    lines = [line for line in source.text.splitlines() if not line.startswith("#")]
+    lines = [line for line in source.alone.splitlines() if not line.startswith("#")]
     return "\n".join(lines).replace(f"def {source.name}(", "def kernel(") + "\n"
 
 
 def _key(source: KernelSource, target: str) -> str:
     """What the figures depend on."""
-    options = target, source.warps, version("triton"), Figures.__slots__
+    options = target, source.warps, source.stages, version("triton"), Figures.__slots__
     content = _canonical(source), source.parameters, sorted(source.aligned), options
     return hashlib.sha256(repr(content).encode()).hexdigest()[:24]
 
@@ -128,6 +128,7 @@ def _job(source: KernelSource, target: str, directory: Path) -> dict[str, Any]:
         "aligned": source.divisible,
         "machine": [machine.backend, machine.arch, machine.warp],
         "warps": source.warps,
+        "stages": source.stages,
     }
 
 
