@@ -95,7 +95,8 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
         elif contraction is not None:
             others = prod(programs_along(shape[axis], blocks[axis]) for axis in blocks if axis != column)
             work = multiplications(translator, contraction)
-            blocks[column] = translator.blocks.shared_columns(shape[column], work, others)
+            streamed = _is_last_letter(contraction, column)
+            blocks[column] = translator.blocks.shared_columns(shape[column], work, others, streamed)
     return [Iterated(keys[axis], extent, blocks[axis]) for axis, extent in enumerate(shape)]
 
 
@@ -177,6 +178,12 @@ def lane_axes(value: SSAValue, shape: Shape, free: Sequence[int]) -> tuple[int |
 
 def _only_in(letter: str, number: int, inputs: Sequence[str]) -> bool:
     return all((letter in letters) == (other == number) for other, letters in enumerate(inputs))
+
+
+def _is_last_letter(op: sdg.ContractOp, axis: int) -> bool:
+    """Whether an operand of a contraction has an axis of the result as its last one, where memory is contiguous."""
+    inputs, output = op.letters
+    return any(letters.endswith(output[axis]) for letters in inputs)
 
 
 def _contraction(value: SSAValue, shape: Shape) -> sdg.ContractOp | None:

@@ -172,14 +172,14 @@ def _is_unread(buffer: SSAValue, launch: loop.LaunchOp) -> bool:
 
 
 def _may_follow(other: Operation, first: Operation, scope: Block) -> bool:
-    """Whether an op may run after another one, in one run of a block round both; a loop round the other one does, since
-    it reads what ends it after each iteration."""
+    """Whether an op may run after another one, in one run of a block round both; a loop round the other one reads its
+    condition after it."""
+    if other is not first and other.is_ancestor(first):
+        return True
     block, place = first.parent, first
     while block is not None:
         around = block.find_ancestor_op_in_block(other)
         if around is not None:
-            if around is other and around is place:
-                return True
             return _is_repeated(block, scope) or (around is not place and not around.is_before_in_block(place))
         parent = block.parent_op()
         if block is scope or parent is None:
