@@ -20,6 +20,7 @@ def get_all_passes() -> dict[str, PassFactory]:
     return {
         "loop-form-kernels": lazy("tempo_ir.lowering.formation.loop_form_kernels:LoopFormKernelsPass"),
         "loop-lower-kernels": lazy("tempo_ir.lowering.kernels.loop_lower_kernels:LoopLowerKernelsPass"),
+        "loop-persist": lazy("tempo_ir.lowering.persistence.loop_persist:LoopPersistPass"),
         "loop-plan-storage": lazy("tempo_ir.lowering.storage.loop_plan_storage:LoopPlanStoragePass"),
         "sdg-schedule": lazy("tempo_ir.lowering.schedule.sdg_schedule:SdgSchedulePass"),
     }
