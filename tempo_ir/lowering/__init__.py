@@ -23,6 +23,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "loop-persist": lazy("tempo_ir.lowering.persistence.loop_persist:LoopPersistPass"),
         "loop-plan-storage": lazy("tempo_ir.lowering.storage.loop_plan_storage:LoopPlanStoragePass"),
         "sdg-schedule": lazy("tempo_ir.lowering.schedule.sdg_schedule:SdgSchedulePass"),
+        "tile-forward-stores": lazy("tempo_ir.lowering.tiles.tile_forward_stores:TileForwardStoresPass"),
     }
 
 

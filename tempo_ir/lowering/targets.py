@@ -13,11 +13,14 @@ from xdsl.utils.target import Target
 from tempo_ir.dialects.loop import BodyOperation
 from tempo_ir.dialects.sdg import ProgramOp
 from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.lowering import get_all_passes
 from tempo_ir.lowering.kernels.loop_lower_kernels import LoopLowerKernelsPass
 from tempo_ir.lowering.persistence.loop_persist import LoopPersistPass
 
 PIPELINE = "sdg-default,sdg-schedule,loop-form-kernels,loop-plan-storage"
 """The passes from the graph, gradients and all, to what the targets take."""
+GPU_PASSES = ("tile-forward-stores",)
+"""What the kernels for a GPU go through after loop-lower-kernels."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,21 @@ class LlvmTarget(Target):
 
 @dataclass(frozen=True)
 class TritonTarget(Target):
-    """`-t triton`, `-t 'triton{machine=sm_90}'`: the Triton source of every kernel."""
+    """`-t triton`, `-t 'triton{machine=sm_90 precision=tf32}'`: the Triton source of every kernel, and the driver."""
 
     name = "triton"
     machine: str = "sm_80"
+    precision: str = "ieee"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         from tempo_ir.lowering.triton import print_module
+        from tempo_ir.lowering.triton.printer import UnknownPrecisionError, style_of
 
-        print_module(lowered(ctx, module, self.machine), output)
+        try:
+            style = style_of(self.precision)
+        except UnknownPrecisionError as error:
+            raise PassFailedException(str(error)) from None
+        print_module(lowered(ctx, module, self.machine), output, style)
 
 
 def lowered(ctx: Context, module: ModuleOp, target: str) -> ModuleOp:
@@ -65,5 +74,8 @@ def lowered(ctx: Context, module: ModuleOp, target: str) -> ModuleOp:
     if target != "cpu":
         LoopPersistPass().apply(ctx, copy)
     LoopLowerKernelsPass(target=target).apply(ctx, copy)
+    if target != "cpu":
+        for name in GPU_PASSES:
+            get_all_passes()[name]()().apply(ctx, copy)
     copy.verify()
     return copy

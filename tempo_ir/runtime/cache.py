@@ -2,7 +2,8 @@
 
 An entry is a file named by all that its code depends on: the text of the program with its places, what the compile was
 asked for, the machine, and the versions of this package, of xDSL and of LLVM. Files are written beside their place and
-renamed, so that no process sees a part of one; what is damaged is written anew. The entries used least recently go when
+renamed, so that no process sees a part of one; what is damaged is written anew. A program for a GPU has a folder of
+source beside its entry, named by its text. The entries used least recently go when
 all together take more than `TEMPO_CACHE_BYTES`.
 
 `TEMPO_CACHE_DIR` says where they lie, by default `tempo_ir` in the user's cache (XDG); empty, nothing is kept.
@@ -12,7 +13,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -32,7 +35,7 @@ from tempo_ir.runtime.packed import Damaged, Packed
 
 DIRECTORY, SIZE = "TEMPO_CACHE_DIR", "TEMPO_CACHE_BYTES"
 DEFAULT_BYTES = 1 << 29
-SUFFIX = ".tempo"
+SUFFIX, FOLDER_SUFFIX = ".tempo", ".triton"
 PART_SUFFIX = ".part"
 
 
@@ -66,19 +69,50 @@ class Cache:
             write_whole(self.path(key), packed.to_bytes())
             self._shrink()
 
+    def folder(self, key: str, files: Mapping[str, str]) -> Path | None:
+        """A folder that has these files, of which none is written that is there; None where it cannot be made."""
+        folder = self.directory / f"{key}{FOLDER_SUFFIX}"
+        try:
+            for path, text in files.items():
+                if not _holds(folder / path, text):
+                    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                    write_whole(folder / path, text.encode())
+            os.utime(folder)
+        except OSError:
+            return None
+        self._shrink()
+        return folder
+
     def _shrink(self) -> None:
         """Remove the entries used least recently until the others fit."""
         entries: list[tuple[float, int, Path]] = []
-        for path in self.directory.glob(f"*{SUFFIX}"):
+        for path in (*self.directory.glob(f"*{SUFFIX}"), *self.directory.glob(f"*{FOLDER_SUFFIX}")):
             with suppress(OSError):  # another process has just removed it
                 status = path.stat()
-                entries.append((status.st_mtime, status.st_size, path))
+                size = _folder_bytes(path) if path.is_dir() else status.st_size
+                entries.append((status.st_mtime, size, path))
         total = sum(size for _, size, _ in entries)
         for _, size, path in sorted(entries)[:-1]:
             if total <= self.most_bytes:
                 return
-            path.unlink(missing_ok=True)
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
             total -= size
+
+
+def _folder_bytes(folder: Path) -> int:
+    """The bytes of the files of a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _holds(path: Path, text: str) -> bool:
+    """Whether a file is there and has a text."""
+    try:
+        return path.read_bytes() == text.encode()
+    except OSError:
+        return False
 
 
 def write_whole(path: Path, data: bytes) -> None:

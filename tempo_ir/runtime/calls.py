@@ -25,7 +25,8 @@ from tempo_ir.runtime.rows import Rows
 
 @dataclass(frozen=True)
 class Request:
-    """What a call was asked for, checked. `donate`: states may be written into the arrays that were given for them."""
+    """What a call was asked for, checked. `donate`: states may be written into the arrays that were given for them;
+    `in_torch`: results are tensors."""
 
     arrays: Mapping[str, Array]
     bounds: Mapping[str, int]
@@ -33,6 +34,7 @@ class Request:
     start: Mapping[str, int]
     hosts: HostFactories
     donate: bool = False
+    in_torch: bool = False
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.lowering import get_all_passes as lowerings
 from tempo_ir.lowering.kernels.loop_lower_kernels import lower_kernels
 from tempo_ir.lowering.proofs import IllegalError, timed_proofs
+from tempo_ir.lowering.targets import GPU_PASSES
 from tempo_ir.passes import get_all_passes as passes
 from tempo_ir.passes.pipeline import (
     DEFAULT_PIPELINE,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-lower-kernels")
 """From the graph to kernels and launches, in order; before the last one, loop-persist for a GPU."""
 PERSIST = "loop-persist"
-OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", PERSIST}
+OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", PERSIST, *GPU_PASSES}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
 MEMORY_PASSES = ("sdg-remat", "sdg-insert-swap", "loop-plan-storage")
 """Those that decide where rows are while they wait."""
@@ -48,7 +49,7 @@ ABOUT_ROWS = ("not computed anew", "over the budget", "not swapped", "its rows s
 """How remarks begin that say why rows are kept."""
 REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
 """What a compile may say of what is computed anew: the options of sdg-remat."""
-TARGETS = ("cpu", "reference", "triton-interpret")
+TARGETS = ("cpu", "triton", "reference", "triton-interpret")
 Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
 """The options of a pass."""
 KernelMade: TypeAlias = Callable[[KernelOp], None]
@@ -163,6 +164,8 @@ def lower(
     made = None if kernel_made is None else timed(kernel_made, seconds, "code")
     run_pass(LOOP_PASSES[-1], work, seconds, partial(lower_kernels, work, target, made))
     seconds[LOOP_PASSES[-1]] -= seconds.get("code", 0.0)
+    if target not in ("cpu", "reference"):
+        run_passes(context, work, [name for name in GPU_PASSES if name not in without], seconds, {}, notes)
     return Levels(module, ModuleOp([graph]), formed, work, seconds, notes, frozenset(without))
 
 
@@ -203,6 +206,7 @@ def for_triton(levels: Levels) -> ModuleOp:
     if PERSIST not in levels.without:
         run_passes(Context(allow_unregistered=False), work, (PERSIST,), {})
     run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": "sm_80"})
+    run_passes(Context(allow_unregistered=False), work, [name for name in GPU_PASSES if name not in levels.without], {})
     return work
 
 

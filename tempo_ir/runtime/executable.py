@@ -79,17 +79,19 @@ def compile(
     memory_budget: int | None = None,
     sizes: Mapping[str, int] | None = None,
     cache: bool = True,
+    machine: str | None = None,
+    precision: str | None = None,
 ) -> Executable:
     """Compile a program: what a function under `@tp.program` returns, or a module with one sdg.program.
 
-    `target` is "cpu", "reference" (nothing is compiled, the numpy interpreter runs) or "triton-interpret". One compile
-    serves every size. `without` names passes to leave out, `without=("sdg-vectorize",)`: the numbers stay.
-    `remat={"budget": 2**20, "steps": 10_000}` computes activations anew for a backward pass, so that 1 MiB of them is
-    kept where T is 10000 (see sdg-remat). `options` are those of passes on the graph, by name: with
-    `options={"sdg-accumulate": {"dims": ("b",)}}` sums over b are kept as they run, so that what they are made of is
-    kept for one b; `{"sdg-tile": {"static": True, "tile": 64}}` runs what is not among the default passes too. With
-    `check=False` order, kernels and storage are not proved: a fault of the
-    compiler may then give wrong numbers.
+    `target` is "cpu", "triton" (the GPU that torch sees), "reference" (nothing is compiled, the numpy interpreter runs)
+    or "triton-interpret". One compile serves every size. `without` names passes to leave out,
+    `without=("sdg-vectorize",)`: the numbers stay. `remat={"budget": 2**20, "steps": 10_000}` computes activations anew
+    for a backward pass, so that 1 MiB of them is kept where T is 10000 (see sdg-remat). `options` are those of passes
+    on the graph, by name: with `options={"sdg-accumulate": {"dims": ("b",)}}` sums over b are kept as they run, so that
+    what they are made of is kept for one b; `{"sdg-tile": {"static": True, "tile": 64}}` runs what is not among the
+    default passes too. With `check=False` order, kernels and storage are not proved: a fault of the compiler may then
+    give wrong numbers.
 
     With `memory_budget` a call with bounds of these `sizes`, `sizes={"T": 512}`, takes no more bytes on the device
     beside the caller's arrays: values that a later loop reads again lie with the host meanwhile, as few as do.
@@ -97,16 +99,22 @@ def compile(
     With both, activations are computed anew first (within the memory budget and for the sizes, where `remat={}` does
     not say other), and of what is kept even so as much lies with the host as has to.
 
+    Of target "triton", `machine` is the GPU to compile for, "sm_90" or "gfx942", which need not be here before the
+    first call; by default it is the one that is. `precision="tf32"` lets tensor cores multiply f32 with 11 bits of each
+    factor; by default ("ieee") products are those of f32.
+
     What was compiled for this machine before, by whatever process, is loaded from disk, unless `cache` is false or
     `TEMPO_CACHE_DIR` is empty (see `runtime.cache`).
 
-    Raises CompileError where the program or the target is none, a pass is needed or the budget is too small, and
-    ProgramError, with the line of the program, for what it asks for and no pass can do.
+    Raises CompileError where the program or the target is none, a pass is needed, the budget is too small or there is
+    no GPU, and ProgramError, with the line of the program, for what it asks for and no pass can do.
     """
     if sizes is not None and memory_budget is None:
         raise CompileError("sizes say for what a memory_budget is meant: give one")
     if target not in TARGETS:
         raise CompileError(f"there is no target '{target}'; use one of {', '.join(TARGETS)}")
+    if target != "triton" and (machine or precision):
+        raise CompileError(f"machine and precision are of target 'triton', the target is '{target}'")
     if target == "reference":
         if memory_budget is not None:
             raise CompileError("target 'reference' has no memory of its own to keep to a memory_budget: use cpu")
@@ -115,7 +123,12 @@ def compile(
     settings = Settings(frozenset(without), remat, check, budget, options)
     if target == "triton-interpret":
         return TritonInterpreted(program, settings)
-    return Native(program, settings, default_cache() if cache else None)
+    kept = default_cache() if cache else None
+    if target == "triton":
+        from tempo_ir.runtime.gpu import GpuSettings, TritonProgram
+
+        return TritonProgram(program, settings, GpuSettings.of(machine, precision), kept)
+    return Native(program, settings, kept)
 
 
 def load(path: str | Path) -> Executable:
@@ -188,16 +201,24 @@ class Executable(ABC):
         seed = seed_of(seed)
         given_state = self.init(seed) if state is None else _dict_of("state", state, "arrays by name, as of init(seed)")
         in_torch = any_torch((*arguments.values(), *given_state.values()))
-        checked = self.signature.arguments(as_arrays(arguments), as_arrays(given_state))
+        checked = self.signature.arguments(self._taken(arguments), self._taken(given_state))
         started, made = self._start(start), self._hosts(hosts)
-        outputs = self._run(Request(checked.arrays, checked.bounds, seed, started, made, donate))
-        result = Result({name: _kind(outputs[name], in_torch) for name in outputs if name not in self.signature.states})
+        outputs = self._run(Request(checked.arrays, checked.bounds, seed, started, made, donate, in_torch))
+        parameters = self.signature.parameters
+        result = Result({name: self._given(outputs[name], in_torch) for name in outputs if name not in parameters})
         result.state = {
-            name: _kind(outputs[name], in_torch) if name in outputs else given_state[name]
-            for name in self.signature.parameters
+            name: self._given(outputs[name], in_torch) if name in outputs else given_state[name] for name in parameters
         }
         result.extents = {dim: evaluate(bound, outputs.bounds) for dim, bound in self.signature.space.dims}
         return result
+
+    def _taken(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The caller's arrays as the target takes them; other values as they are."""
+        return as_arrays(values)
+
+    def _given(self, value: Any, in_torch: bool) -> Any:
+        """A result as the caller wants it."""
+        return tensor_of_array(value) if in_torch else value
 
     def _start(self, start: Any) -> dict[str, int]:
         try:
@@ -226,9 +247,10 @@ class Executable(ABC):
             return str(self.module)
         raise CallError(f"target '{self.target}' has no level '{level}'")
 
-    def write_triton(self, directory: Path) -> None:
-        """Write the program as a package of Triton kernels and their driver. Raises CallError where there is none."""
-        raise CallError(f"target '{self.target}' has no Triton kernels: use cpu or triton-interpret")
+    def write_triton(self, directory: Path, precision: str | None = None) -> None:
+        """Write the program as a package of Triton kernels and their driver, whose f32 products have a precision (as
+        `compile` has it). Raises CallError where there is none."""
+        raise CallError(f"target '{self.target}' has no Triton kernels: use cpu or triton")
 
     def save(self, path: str | Path) -> None:
         """Write the machine code and all that calls need to a file, which `tempo_ir.load` reads; the first values of
@@ -310,6 +332,11 @@ class Compiled(Executable, ABC):
         """Make the code; what calls have in common, and what was made."""
 
     @property
+    def _blocks(self) -> str:
+        """The target whose blocks kernels have."""
+        return self.target
+
+    @property
     def program(self) -> loop.ProgramOp:
         """The loop program; of one that was loaded, what Python runs of it."""
         return self.callee.program
@@ -322,7 +349,7 @@ class Compiled(Executable, ABC):
     def _lowered(self, kernel_made: KernelMade | None = None) -> Levels:
         """Run the passes, with somebody to take kernels as they are made, or without."""
         asked, within = self._settings, self._settings.budget
-        chosen = (self.module, self.target, asked.without)
+        chosen = (self.module, self._blocks, asked.without)
         remat, check, options = asked.remat, asked.check, asked.options
         with collection_paused():
             if within is None:
@@ -370,8 +397,7 @@ class Compiled(Executable, ABC):
 
     def _run(self, request: Request) -> Outputs:
         placement = self._place(tuple(request.bounds[name] for name in self.program.space.params))
-        needs = {**self.callee.needs(placement, request), "what is kept from calls before": -self._kept_bytes}
-        check_room(needs, "a call", request.bounds)
+        self._check_room(placement, request)
         outputs = self._execute(placement, request)
         with self._lock:
             spaces = {"device": placement.size} | ({"host": placement.host_size} if placement.host_size else {})
@@ -380,6 +406,11 @@ class Compiled(Executable, ABC):
             }  # fmt: skip
             self._stats = dataclasses.replace(self._stats, **used)
         return outputs
+
+    def _check_room(self, placement: Placement, request: Request) -> None:
+        """Raises NotEnoughMemoryError where it is known before the call."""
+        needs = {**self.callee.needs(placement, request), "what is kept from calls before": -self._kept_bytes}
+        check_room(needs, "a call", request.bounds)
 
     def ir(self, level: str) -> str:
         match level:
@@ -396,10 +427,14 @@ class Compiled(Executable, ABC):
             case _:
                 return super().ir(level)
 
-    def write_triton(self, directory: Path) -> None:
+    def write_triton(self, directory: Path, precision: str | None = None) -> None:
         from tempo_ir.lowering.triton.package import write_package
+        from tempo_ir.lowering.triton.printer import UnknownPrecisionError, style_of
 
-        write_package(for_triton(self.levels), directory)
+        try:
+            write_package(for_triton(self.levels), directory, style_of(precision))
+        except UnknownPrecisionError as error:
+            raise CallError(str(error)) from None
 
     @property
     def formed(self) -> loop.ProgramOp:
@@ -452,10 +487,8 @@ class Native(Compiled):
 
     def _loaded(self, packed: Packed, begin: float) -> tuple[Callee, Statistics]:
         self.native = NativeProgram.unpacked(packed)
-        counts: dict[str, Any] = {**packed.header["counts"]}
-        counts["kept_rows"] = tuple(counts["kept_rows"])
-        seconds = {"load": time.perf_counter() - begin}
-        return self.native.callee, Statistics(self.target, 0, seconds, **counts, cached=True)
+        seconds = time.perf_counter() - begin
+        return self.native.callee, Statistics.loaded(self.target, packed.header["counts"], seconds)
 
     def _pack(self, statistics: Statistics) -> Packed:
         packed = self.native.packed()
@@ -522,7 +555,3 @@ def _dict_of(argument: str, value: Any, holds: str) -> dict[str, Any]:
         return mapping_of(argument, value, holds)
     except ValueError as error:
         raise CallError(str(error)) from None
-
-
-def _kind(array: Array, in_torch: bool) -> Any:
-    return tensor_of_array(array) if in_torch else array

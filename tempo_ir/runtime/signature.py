@@ -19,6 +19,7 @@ from tempo_ir.index import And, Cond, Expr, Space, Sym, evaluate, free_symbols
 from tempo_ir.reference.calls import MOST_STEPS, typed_array_of, whole_number
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.runtime.errors import CallError
+from tempo_ir.runtime.tensors import is_torch, outline_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +147,10 @@ class Arguments:
 
 
 def checked(spec: ArraySpec, value: Any) -> Array:
-    """The caller's array, with element type, rank and fixed extents as declared. Raises CallError."""
+    """The caller's array, with element type, rank and fixed extents as declared; a tensor stays one, wherever it lies.
+    Raises CallError."""
     try:
-        array = typed_array_of(value, spec.dtype)
+        array = typed_array_of(outline_of(value) if is_torch(value) else value, spec.dtype)
     except ValueError as error:
         raise spec.error(f"is {spec.text}, got {error}") from None
     fits = array.ndim == len(spec.extents) and all(
@@ -156,7 +158,7 @@ def checked(spec: ArraySpec, value: Any) -> Array:
     )
     if not fits:
         raise spec.error(f"is {spec.text}, got an array of shape {array.shape}")
-    return array
+    return value if is_torch(value) else array
 
 
 class Bounds:

@@ -52,6 +52,12 @@ class Statistics:
     memory_passes: Mapping[str, Mapping[str, int]] = field(default_factory=dict[str, Mapping[str, int]])
     kept_rows: tuple[str, ...] = ()
 
+    @staticmethod
+    def loaded(target: str, counts: Mapping[str, Any], seconds: float) -> Statistics:
+        """Those of a program that was loaded in some seconds, with the `counts` of the process that compiled it."""
+        told: dict[str, Any] = {**counts, "kept_rows": tuple(counts["kept_rows"])}
+        return Statistics(target, 0, {"load": seconds}, **told, cached=True)
+
     @property
     def counts(self) -> dict[str, Any]:
         """What was made, by name: all that neither a compile nor a call measures."""

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from tempo_ir.reference.dtypes import Array
 
 
@@ -37,6 +39,13 @@ def array_of_tensor(tensor: Any) -> Array:
     if plain.dtype == torch.bfloat16:
         return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     return plain.numpy()
+
+
+def outline_of(tensor: Any) -> Array:
+    """An array of the element type and the shape of a tensor that lies anywhere, with no elements of its own."""
+    torch = sys.modules["torch"]
+    one = array_of_tensor(torch.empty((), dtype=tensor.dtype))
+    return np.broadcast_to(one, tuple(tensor.shape))
 
 
 def tensor_of_array(array: Array) -> Any:

@@ -93,9 +93,10 @@ def write_ir(executable: Executable, directory: Path) -> None:
             (directory / file).write_text(executable.ir(level))
 
 
-def write_triton(executable: Executable, directory: Path) -> None:
-    """Write the program for a GPU: a package of Triton kernels and their driver, which needs nothing of ours."""
-    executable.write_triton(directory)
+def write_triton(executable: Executable, directory: Path, precision: str | None) -> None:
+    """Write the program for a GPU: a package of Triton kernels and their driver, which needs nothing of ours. Raises
+    CallError for a precision that there is not."""
+    executable.write_triton(directory, precision)
 
 
 def write_results(results: Results, directory: Path) -> None:

@@ -14,12 +14,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tempo_ir.tools.diagnostics import Diagnostic, Sources, exit_status
+from tempo_ir.tools.diagnostics import Diagnostic, Sources, UserError, exit_status
 
 if TYPE_CHECKING:
     from tempo_ir.tools.running import Call
 
-TARGETS = ("cpu", "reference", "triton-interpret")
+TARGETS = ("cpu", "triton", "reference", "triton-interpret")
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -38,6 +38,8 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("program", metavar="PROGRAM", help="FILE.py[:name] with a @tp.program, or FILE.mlir")
     parser.add_argument("--target", choices=TARGETS, default="cpu", help="where it runs (default: cpu)")
+    parser.add_argument("--machine", metavar="NAME", help="of target triton: the GPU, sm_90 (default: the one here)")
+    parser.add_argument("--precision", metavar="NAME", help="of f32 products on a GPU: ieee (default) or tf32")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the program, or a bound"
     )
@@ -77,18 +79,22 @@ def _run(arguments: argparse.Namespace, sources: Sources) -> int:
     from tempo_ir.tools import running
 
     call = _prepare(arguments, sources)
-    budget = arguments.memory_budget
+    budget, on_gpu = arguments.memory_budget, arguments.target == "triton"
+    if arguments.precision and not on_gpu and arguments.emit_triton is None:
+        raise UserError("--precision is of products on a GPU: give --target triton or --emit-triton DIR")
     executable = tempo_ir.compile(
         call.program.source,
         arguments.target,
         remat=running.remat_options(arguments.remat, call.bounds),
         memory_budget=budget,
         sizes=None if budget is None else call.bounds,
+        machine=arguments.machine,
+        precision=arguments.precision if on_gpu else None,
     )
     if arguments.dump_ir is not None:
         running.write_ir(executable, arguments.dump_ir)
     if arguments.emit_triton is not None:
-        running.write_triton(executable, arguments.emit_triton)
+        running.write_triton(executable, arguments.emit_triton, arguments.precision)
     results = running.run(executable, call)
     print(running.results_text(results))
     if arguments.out is not None:

@@ -349,3 +349,16 @@ def test_more_than_the_machine_has_is_said_in_short():
     packed = Packed({"target": {"cpu": "c", "features": features, "lanes": 4, "registers": 8}}, ())
     with pytest.raises(CompileError, match="has no f0, f1, f2, f3 and 5 more"):
         native.check_runs_here(packed, "it was saved")
+
+
+def test_folders_of_source_are_kept_and_go_when_they_are_too_many(tmp_path):
+    text = "x" * 1000
+    kept = Cache(tmp_path, 2500)
+    folders = [kept.folder(name, {"a.py": text, "b/c.py": ""}) or tmp_path for name in ("first", "second", "third")]
+    assert [folder.exists() for folder in folders] == [False, True, True]
+    (folders[1] / "a.py").write_text("part")
+    assert kept.folder("second", {"a.py": text}) == folders[1]
+    assert (folders[1] / "a.py").read_text() == text
+    blocked = tmp_path / "no folder"
+    blocked.write_text("")
+    assert Cache(blocked, 2500).folder("first", {"a.py": text}) is None

@@ -1,11 +1,17 @@
 """Runs a package by Triton's own launch path without a GPU: kernels are compiled and bound, what happens is recorded.
 
-python launch_recorder.py DIRECTORY PROGRAM '{"x": [5, 4]}' '{"T": 5}' prints JSON: `events`, in order, each
-`["launch", kernel, grid, arguments, stream]` with the addresses of tensors, or `["host", object, method]`; `outputs`
-and `arrays`, the addresses of what was given and taken; `compiled`, by kernel how often it was compiled; `dispatched`,
-how many launches Triton's dispatch of arguments was asked for. A shape that ends in a dtype, `[5, "int64"]`, is of it.
+python launch_recorder.py DIRECTORY PROGRAM '{"x": [5, 4]}' '{"T": 5, "graphs": true}' prints JSON: `events`, in order,
+each `["launch", kernel, grid, arguments, stream, graph, table]` with the addresses of tensors, the number of the graph
+that it was repeated by, and what the table of scalars held then, or `["host", object, method]`; `outputs` and `arrays`,
+the addresses of what was given and taken; `compiled`, by kernel how often it was compiled; `dispatched`, how many
+launches Triton's dispatch of arguments was asked for; `captured`, how many graphs there are. A shape that ends in a
+dtype, `[5, "int64"]`, is of it.
+
+Nothing is computed but the scalars of steps: a kernel whose first parameter is their table runs as Python.
 """
 
+import contextlib
+import ctypes
 import importlib
 import json
 import sys
@@ -32,15 +38,105 @@ class Utilities:
         return {"max_shared_mem": 232448, "multiprocessor_count": 132, "max_num_regs": 65536, "warpSize": 32}
 
 
+class Cell:
+    """A place in a table of i64, for kernels that run as Python."""
+
+    def __init__(self, address):
+        self.address = address
+
+    def __add__(self, number):
+        return Cell(self.address + 8 * number)
+
+    @property
+    def number(self):
+        return ctypes.c_int64.from_address(self.address)
+
+
+class Number(int):
+    """An integer with the method by which kernels give it 64 bits."""
+
+    def to(self, kind):
+        return self
+
+
+class Language:
+    """What of `triton.language` kernels of scalars use."""
+
+    int64 = "int64"
+
+    @staticmethod
+    def load(cell):
+        return cell.number.value
+
+    @staticmethod
+    def store(cell, value):
+        cell.number.value = value
+
+    @staticmethod
+    def full(shape, value, kind):
+        return value
+
+    maximum, minimum = staticmethod(max), staticmethod(min)
+
+
+FLOORED = {
+    "floor_divide": lambda a, b: a // b if b else 0,
+    "floor_modulo": lambda a, b: a % b if b else 0,
+}
+
+
+class Graph:
+    """A graph: launches that are repeated."""
+
+    current = None
+    count = 0
+
+    def __init__(self):
+        self.launches = []
+        self.number = Graph.count
+        Graph.count += 1
+
+    def replay(self):
+        for launch in self.launches:
+            launch(self.number)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def captured(graph, capture_error_mode):
+        """While launches go into a graph."""
+        Graph.current = graph
+        yield
+        Graph.current = None
+
+
 class Launcher:
     """Records launches."""
 
     def __init__(self, source, metadata):
         self.name = metadata.name
+        self.parameters = [*source.fn.arg_names]
+        text = source.fn.src
+        self.python = None
+        if self.parameters[0] == "scalars_ptr":
+            names = {"tl": Language, **FLOORED}
+            exec("from __future__ import annotations\n" + text, names)  # what the package itself says
+            self.python = names[source.fn.__name__]
 
     def __call__(self, x, y, z, stream, function, metadata, launch_metadata, enter, leave, *arguments):
+        if Graph.current is not None:
+            Graph.current.launches.append(lambda graph: self.launch([x, y, z], stream, graph, arguments))
+        else:
+            self.launch([x, y, z], stream, None, arguments)
+
+    def launch(self, grid, stream, graph, arguments):
+        """What the device does."""
         told = [a.data_ptr() if isinstance(a, torch.Tensor) else a for a in arguments]
-        EVENTS.append(["launch", self.name, [x, y, z], told, stream])
+        table = None
+        if "scalars_ptr" in self.parameters:
+            table = arguments[self.parameters.index("scalars_ptr")]
+        if self.python is not None:
+            self.python(Cell(told[0]), *map(Number, told[1:]))
+        EVENTS.append(["launch", self.name, grid, told, stream, graph, None if table is None else table.tolist()])
 
 
 class Driver:
@@ -92,6 +188,7 @@ def tensor(shape):
 
 def main():
     triton.runtime.driver.set_active(Driver())
+    torch.cuda.CUDAGraph, torch.cuda.graph = Graph, Graph.captured
     directory, program = Path(sys.argv[1]), sys.argv[2]
     shapes, bounds = json.loads(sys.argv[3]), json.loads(sys.argv[4])
     sys.path.insert(0, str(directory.parent))
@@ -119,6 +216,7 @@ def main():
         "outputs": {name: array.data_ptr() for name, array in outputs.items()},
         "compiled": {name: len(kernel.device_caches[0][0]) for name, kernel in kernels.items()},
         "dispatched": len(dispatched),
+        "captured": Graph.count,
     }
     print(json.dumps(result))
 

@@ -13,8 +13,9 @@ def rnn(batch=40, width=24, dtype=tp.f32):
     x = tp.input("x", dtype[batch, width], over=t)
     w = tp.parameter("w", dtype[width, width])
     h = tp.tensor("h", dtype[batch, width], over=t)
-    h[0], h[t + 1] = 0.0, tp.tanh(x + h @ w)
-    tp.output("h", tp.tanh(x + h @ w))
+    after = tp.tanh(x + h @ w)
+    h[0], h[t + 1] = 0.0, after
+    tp.output("h", after)
 
 
 @tp.program

@@ -14,9 +14,11 @@ import pytest
 from xdsl.context import Context
 
 import tempo_ir as tp
+from tempo_ir.lowering.targets import GPU_PASSES
 from tempo_ir.lowering.triton import kernel_sources
-from tempo_ir.lowering.triton.compiling import SHARED_MEMORY, Figures, compile_kernels
-from tempo_ir.lowering.triton.printer import KernelSource
+from tempo_ir.lowering.triton.compiling import Figures, compile_kernels
+from tempo_ir.lowering.triton.machines import machine_of
+from tempo_ir.lowering.triton.printer import PRECISIONS, KernelSource, Style
 from tempo_ir.runtime.compiler import LOOP_PASSES, PERSIST, Levels, lower, module_of, run_passes
 from tempo_ir.tools import programs
 from tempo_ir.tools.parsing import own_context, parse_module
@@ -66,6 +68,7 @@ EXAMPLES = {
 NARROW = {
     "a scan walks its axis": "cumsum cumprod",
     "reads begin anywhere": "slice reverse pad",
+    "there is the counter of a step": "next first_scalars",
     "there is one number a row, or a few": "random reshape_arange_eq_cast index_cast",
     "booleans are of one byte": "not",
     "a warp of 64 has one number a thread": "reshape_contract",
@@ -93,6 +96,7 @@ def sources_of(name: str, target: str) -> list[KernelSource]:
     if name in RECURRENCES or name in EXAMPLES:
         run_passes(Context(allow_unregistered=False), work, (PERSIST,), {})
     run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": target})
+    run_passes(Context(allow_unregistered=False), work, GPU_PASSES, {})
     return kernel_sources(work)
 
 
@@ -120,7 +124,7 @@ def promises_tensor_cores(source: KernelSource, target: str) -> bool:
 
 def check(source: KernelSource, found: Figures, target: str) -> None:
     assert found.spilled == 0, (source.name, found)
-    assert found.shared <= SHARED_MEMORY[target], (source.name, found)
+    assert found.shared <= machine_of(target).shared, (source.name, found)
     if promises_tensor_cores(source, target):
         assert found.tensor_cores, (source.name, found)
     if target.startswith("sm_"):
@@ -142,6 +146,16 @@ def test_ops_fusions_and_examples(target, tmp_path, monkeypatch, record_property
         if name in ("ops", "fusions", "matmul", "matmul bf16", "gemv") and not source.name.startswith(narrow):
             assert found.widest_load >= 8, (name, source.name, found)
     assert sum(promises_tensor_cores(source, target) for _, source, _ in rows) >= 3
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90"])
+def test_tensor_cores_multiply_f32_where_tf32_is_asked_for(target):
+    module = lower(module_of(catalogue.matmul()), target).lowered
+    for precision in PRECISIONS:
+        (source,) = kernel_sources(module, Style(precision=precision))
+        (found,) = compile_kernels([source], target)
+        assert found.tensor_cores is (precision == "tf32")
+        assert found.spilled == 0
 
 
 @pytest.mark.slow

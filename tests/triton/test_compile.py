@@ -12,7 +12,8 @@ from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import INDEX, UI8, UI32, PointerType, ReduceKind, is_float
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.dialects.tile.structure import KernelOp
-from tempo_ir.lowering.triton.compiling import SHARED_MEMORY, TritonCompileError, compile_kernels
+from tempo_ir.lowering.triton.compiling import TritonCompileError, compile_kernels
+from tempo_ir.lowering.triton.machines import UnknownMachineError, machine_of
 from tempo_ir.lowering.triton.printer import KernelSource, Style, print_kernel
 from tests.triton.test_kernels import CASES
 
@@ -128,7 +129,7 @@ def test_every_op_compiles(target):
 def test_kernels_compile_and_fit(target):
     kernels = deep_learning()
     for name, figures in zip((kernel.name for kernel in kernels), compile_kernels(kernels, target), strict=True):
-        assert figures.shared <= SHARED_MEMORY[target], name
+        assert figures.shared <= machine_of(target).shared, name
         assert figures.spilled == 0, name
 
 
@@ -136,7 +137,7 @@ def test_what_does_not_compile_is_named():
     source = KernelSource("broken", print_kernel(control()).text.replace("tl.load", "tl.lood"), (), frozenset())
     with pytest.raises(TritonCompileError, match="kernel broken does not compile for sm_80"):
         compile_kernels([source], "sm_80")
-    with pytest.raises(TritonCompileError, match="unknown target 'sm_1'; use one of sm_80, sm_90"):
+    with pytest.raises(UnknownMachineError, match="there is no machine 'sm_1'; use one of sm_80, sm_86, sm_89, sm_90"):
         compile_kernels([source], "sm_1")
 
 

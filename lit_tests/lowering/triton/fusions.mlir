@@ -5,8 +5,8 @@
 
 // CHECK:       # ---- mean_rsqrt_contract_tanh.py
 // CHECK:       # grid (2), num_warps 4
-// CHECK-NEXT:  @triton.jit
-// CHECK-NEXT:  def mean_rsqrt_contract_tanh(x_ptr, w_ptr, bias_ptr, y_ptr, n0: "i64", n1: "i64"):
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
+// CHECK-NEXT:  def mean_rsqrt_contract_tanh(x_ptr, w_ptr, bias_ptr, y_ptr, scalars_ptr, at: "i64"):
 // CHECK:           program = tl.program_id(0).to(tl.int64)
 // CHECK-NEXT:      x = tl.load(x_ptr + n0 + range_32)
 // CHECK-NEXT:      s = x * x
@@ -46,7 +46,7 @@ sdg.program @product dims(t: T) {
 // kept; the queries are scaled before the loop.
 
 // CHECK:       # ---- mul_contract_softmax.py
-// CHECK:       def mul_contract_softmax(q_ptr, k_ptr, v_ptr, o_ptr, n0: "i64", n1: "i64"):
+// CHECK:       def mul_contract_softmax(q_ptr, k_ptr, v_ptr, o_ptr, scalars_ptr, at: "i64"):
 // CHECK:           q = tl.load(q_ptr + n1 + range_2[:, None] * 16 + range_16[None, :])
 // CHECK-NEXT:      scaled = q * 2.0
 // CHECK-NEXT:      carried = tl.full((2,), float("-inf"), tl.float32)

@@ -1,8 +1,8 @@
 """`tile` kernels as Triton source, one file per kernel, and the loop program round them as a Python driver.
 
 A kernel prints one to one: a tile op is a `tl` operation, a view's implied bounds become masks, offsets that may leave
-32 bits are computed in 64. Only `library.py`, whose text the printer copies, and the programs that run in processes of
-their own (`compile_process.py`, `interpreter_process.py`) import triton.
+32 bits are computed in 64. Only `library.py`, whose text the printer copies, the programs that run in processes of
+their own (`compile_process.py`, `interpreter_process.py`) and `device.py`, for who asks for a GPU, import triton.
 """
 
 from __future__ import annotations
@@ -15,22 +15,29 @@ from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.triton.hints import aligned_arguments
 from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, KernelSource, Style, print_kernel
+from tempo_ir.lowering.triton.scalars import stepped_arguments
+from tempo_ir.lowering.triton.steps import step_sources
 
 
 def kernel_sources(module: ModuleOp, style: Style = DEFAULT_STYLE) -> list[KernelSource]:
-    """Every kernel of a module. Raises DiagnosticException for what Triton cannot say."""
-    aligned = aligned_arguments(module)
-    kernels = [op for op in module.ops if isinstance(op, KernelOp)]
-    return [print_kernel(kernel, style, aligned.get(kernel.sym_name.data, frozenset())) for kernel in kernels]
+    """Every kernel of a module, then those that compute the scalars of its program. Raises DiagnosticException for what
+    Triton cannot say."""
+    aligned, stepped = aligned_arguments(module), stepped_arguments(module)
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+    sources = [
+        print_kernel(kernel, style, aligned.get(name, frozenset()), stepped.get(name, ()))
+        for name, kernel in kernels.items()
+    ]
+    return [*sources, *(step_sources(module) if any(isinstance(op, ProgramOp) for op in module.ops) else [])]
 
 
-def print_module(module: ModuleOp, stream: IO[str]) -> None:
+def print_module(module: ModuleOp, stream: IO[str], style: Style = DEFAULT_STYLE) -> None:
     """Print every kernel of a module, and the driver of its loop program, each under a line that names its file."""
     from tempo_ir.lowering.triton.driver import driver_text
 
-    for source in kernel_sources(module):
+    for source in kernel_sources(module, style):
         print(f"# ---- {source.name}.py", file=stream)
         print(source.text, file=stream)
     if any(isinstance(op, ProgramOp) for op in module.ops):
         print("# ---- driver.py", file=stream)
-        print(driver_text(module), file=stream)
+        print(driver_text(module, style.precision), file=stream)

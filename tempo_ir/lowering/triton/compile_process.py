@@ -2,8 +2,9 @@
 """Compiles kernels ahead of time, on a machine without a GPU: `python compile_process.py < jobs > results`.
 
 Each line of the input is a job, each line of the output a result, both JSON, in order. A job holds the file of a
-kernel, its name, its signature, the numbers of the arguments that are multiples of 16, the target and the warps; a
-result holds the figures, or an error. This file imports nothing of tempo_ir.
+kernel, its name, its signature, the numbers of the arguments that are multiples of 16, the machine (backend, arch and
+threads of a warp, as Triton has them) and the warps; a result holds the figures, or an error. This file imports
+nothing of tempo_ir.
 """
 
 import contextlib
@@ -24,12 +25,6 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-TARGETS = {
-    "sm_80": GPUTarget("cuda", 80, 32),
-    "sm_90": GPUTarget("cuda", 90, 32),
-    "sm_100": GPUTarget("cuda", 100, 32),
-    "gfx942": GPUTarget("hip", "gfx942", 64),
-}
 TENSOR_CORES = re.compile(r"wgmma|mma\.sync|tcgen05|v_mfma")
 LOADS = re.compile(
     r"ld\.global[.\w:]*?(?:\.v(?P<count>\d))?\.[bfsu](?P<bits>\d+)"
@@ -92,7 +87,7 @@ def compile_one(job):
     source = ASTSource(load_kernel(job["path"], job["name"]), job["signature"], {}, attributes)
     log = io.StringIO()
     with contextlib.redirect_stdout(log):
-        compiled = triton.compile(source, target=TARGETS[job["target"]], options={"num_warps": job["warps"]})
+        compiled = triton.compile(source, target=GPUTarget(*job["machine"]), options={"num_warps": job["warps"]})
     return {**figures(compiled, log.getvalue()), "seconds": time.perf_counter() - begin}
 
 

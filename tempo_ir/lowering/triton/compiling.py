@@ -17,16 +17,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
+from tempo_ir.lowering.triton.machines import machine_of
 from tempo_ir.lowering.triton.printer import KernelSource
 
 PROGRAM = Path(__file__).with_name("compile_process.py")
-SHARED_MEMORY: Mapping[str, int] = MappingProxyType(
-    {"sm_80": 166_912, "sm_90": 232_448, "sm_100": 232_448, "gfx942": 65_536}
-)
-"""Bytes of shared memory that a program may have, by target."""
 
 
 class TritonCompileError(RuntimeError):
@@ -57,12 +53,11 @@ def cache_directory() -> Path:
 
 
 def compile_kernels(sources: Sequence[KernelSource], target: str = "sm_80", *, processes: int = 2) -> list[Figures]:
-    """The figures of kernels compiled for a target: sm_80, sm_90, sm_100, gfx942. Equal kernels are compiled once.
+    """The figures of kernels compiled for a machine (`machines.py`). Equal kernels are compiled once.
 
-    Raises TritonCompileError, naming the kernel, with Triton's own message.
+    Raises TritonCompileError, naming the kernel, with Triton's own message; UnknownMachineError.
     """
-    if target not in SHARED_MEMORY:
-        raise TritonCompileError(f"unknown target '{target}'; use one of {', '.join(SHARED_MEMORY)}")
+    machine_of(target)
     places = [cache_directory() / f"{_key(source, target)}.json" for source in sources]
     missing = {place: source for place, source in zip(places, sources, strict=True) if not place.exists()}
     shares = [list(missing)[start::processes] for start in range(min(processes, len(missing)))]
@@ -90,7 +85,7 @@ def _key(source: KernelSource, target: str) -> str:
 
 def _job(source: KernelSource, target: str, directory: Path) -> dict[str, Any]:
     directory.mkdir()
-    path = directory / "kernel.py"
+    path, machine = directory / "kernel.py", machine_of(target)
     path.write_text(_canonical(source))
     aligned = [n for n, (name, kind) in enumerate(source.parameters) if kind.startswith("*") or name in source.aligned]
     return {
@@ -98,7 +93,7 @@ def _job(source: KernelSource, target: str, directory: Path) -> dict[str, Any]:
         "name": "kernel",
         "signature": dict(source.parameters),
         "aligned": aligned,
-        "target": target,
+        "machine": [machine.backend, machine.arch, machine.warp],
         "warps": source.warps,
     }
 

@@ -6,13 +6,14 @@
         ...
 
 The text is the same for tensors on a GPU and, in Triton's interpreter, on the CPU. It is the twin of the native host
-program (`lowering.llvm.host`); memory is torch's: a buffer is allocated before its first use and let go after its last.
+program (`lowering.llvm.host`). Outputs are new tensors; all other buffers lie in one piece of memory, and where bounds
+are known those that are not needed at once share it: `buffers(T)` lists them, `Arena` in `support.py` places them.
 """
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
@@ -21,22 +22,33 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.sdg.locations import host_text, op_text
-from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import Extent, dtype_name, shape_of
 from tempo_ir.index import Entry, Expr, Slice, free_symbols
 from tempo_ir.index.expr import TRUE
-from tempo_ir.lowering.kernels.draws import SEED, start_of
+from tempo_ir.lowering.kernels.draws import start_of
 from tempo_ir.lowering.kernels.layout import Layout, array_of, most_of
 from tempo_ir.lowering.kernels.library import library_op
+from tempo_ir.lowering.storage.intervals import buffer_intervals
+from tempo_ir.lowering.triton.driver_names import (
+    LOCALS,
+    SUPPORT,
+    parameter_names,
+    program_name,
+    program_of,
+    symbol_names,
+)
 from tempo_ir.lowering.triton.expressions import Number, number_text, triton_type
 from tempo_ir.lowering.triton.printer import DEFAULT_STYLE
 from tempo_ir.lowering.triton.python_text import condition_text, expression_text, extent_text, tuple_text
+from tempo_ir.lowering.triton.scalars import TABLE, Level, enclosing_loops
+from tempo_ir.lowering.triton.steps import WORTH_A_GRAPH, Part, has_checks, is_idle, parts, scalar_table
 from tempo_ir.lowering.triton.tuning import warps_of
 from tempo_ir.lowering.triton.values import identifier_of
-from tempo_ir.lowering.triton.writer import RESERVED, Lines, Names, identifier
+from tempo_ir.lowering.triton.writer import INDENT, Lines, Names
+from tempo_ir.names import fresh_name
 
-SUPPORT = tuple("Bound ProgramError Rows argsort call_host check make_host placed scatter_add sort".split())
-LOCALS = ("arrays", "device", "extents", "hosts", "seed", "start", "torch")
+WIDTH = 100
+"""Of the lines of lists."""
 
 
 def driver_text(module: ModuleOp, precision: str = DEFAULT_STYLE.precision) -> str:
@@ -44,61 +56,49 @@ def driver_text(module: ModuleOp, precision: str = DEFAULT_STYLE.precision) -> s
 
     Raises DiagnosticException where the program still has leaves that are no kernels.
     """
-    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
-    (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
-    return _Driver(program, kernels, parameter_names(module), precision).text()
-
-
-def program_name(program: loop.ProgramOp) -> str:
-    """The name of the driver's function."""
-    own = identifier(program.sym_name.data)
-    return f"{own}_" if own in {*RESERVED, *SUPPORT, *LOCALS} else own
-
-
-def parameter_names(module: ModuleOp) -> dict[str, str]:
-    """The parameter of the driver for each bound: the bound's own name, where it means nothing else there."""
-    (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
-    kernels = (identifier_of(op) for op in module.ops if isinstance(op, KernelOp))
-    taken = {*RESERVED, *SUPPORT, *LOCALS, *kernels, program_name(program)}
-    names = {name: identifier(name) for name in program.space.params}
-    return {name: f"{own}_" if own in taken else own for name, own in names.items()}
+    return _Driver(module, precision).text()
 
 
 class _Driver:
-    def __init__(
-        self,
-        program: loop.ProgramOp,
-        kernels: Mapping[str, KernelOp],
-        parameters: Mapping[str, str],
-        precision: str,
-    ):
-        self.program, self.kernels, self.space = program, kernels, program.space
-        self.warps = {name: warps_of(kernel, precision) for name, kernel in kernels.items()}
-        self.functions = {name: identifier_of(kernel) for name, kernel in kernels.items()}
-        self.names = Names((*SUPPORT, *LOCALS, *self.functions.values(), program_name(program), *parameters.values()))
-        self.symbols = dict(parameters)
-        self.symbols[str(SEED)] = "seed"
-        self.starts = {str(start_of(name)): name for name in self.space.names}
-        self.symbols |= {symbol: self.names.unique(f"start_{name}") for symbol, name in self.starts.items()}
-        self.most = most_of(program)
-        self.symbols |= {str(symbol): self.names.unique(f"most_{bound}") for bound, symbol in self.most}
+    def __init__(self, module: ModuleOp, precision: str):
+        self.program, self.table = program_of(module), scalar_table(module)
+        self.kernels, self.space = self.table.kernels, self.program.space
+        self.warps = {name: warps_of(kernel, precision) for name, kernel in self.kernels.items()}
+        self.functions = {name: identifier_of(kernel) for name, kernel in self.kernels.items()}
+        steps = [level.kernel for level in self.table.levels.values()]
+        taken = (*SUPPORT, *LOCALS, *self.functions.values(), *steps, program_name(self.program))
+        self.names = Names((*taken, *parameter_names(module).values()))
+        self.symbols = symbol_names(module, self.names)
+        self.most = most_of(self.program)
+        self.allocs = [op for op in self.program.operations() if isinstance(op, loop.AllocOp) and _is_used(op)]
+        self.statuses: dict[Operation, str] = {}
         self.iterators: dict[str, str] = {}
         self.hosts: dict[str, str] = {}
         self.layouts: dict[SSAValue, Layout] = {}
         self.used: set[str] = set()
         self.launched: dict[str, int] = {}
-        self.lines = Lines()
+        self.lines, self.steps = Lines(), Lines()
+        self.guards: dict[str, str] | None = None
+        """In the function of a step, its parameters: the conditions that change from step to step, by their text."""
 
     def text(self) -> str:
         hosts = self.host_names()
         self.head(hosts)
+        for op in self.program.body.block.ops:
+            if isinstance(op, loop.NamedBufferOperation):
+                self.make(op)
+        buffers = self.memory()
+        head, self.lines = self.lines, Lines()
         self.block(self.program.body.block)
         outputs = [op for op in self.program.body.block.ops if isinstance(op, loop.OutputOp)]
-        results = ", ".join(f"{_string(op.key.data)}: {self.result(op)}" for op in outputs)
-        self.lines.add(f"return {{{results}}}")
+        if buffers:
+            self.lines.add("arena.give(memory)")
+        self.give_back([f"{_string(op.key.data)}: {self.result(op)}" for op in outputs])
         parameters = "".join(f", {self.symbols[name]}" for name in self.space.params)
-        extents = ", extents=None" if self.most else ""
-        signature = f"def {program_name(self.program)}(arrays, *{parameters}, seed=0, start=None, hosts=None{extents}):"
+        options = "seed=0, start=None, hosts=None" + (", extents=None" if self.most else "") + ", graphs=None"
+        if self.steps.lines:
+            head.add(f"steps = {self.support('Steps')}(device, graphs)")
+        signature = f"def {program_name(self.program)}(arrays, *{parameters}, {options}):"
         imports = [f"from .kernels.{name} import {name}" for name in sorted(self.launched)]
         launched = sorted(self.launched.items())
         bound = [f"{name} = {self.support('Bound')}({name}, num_warps={warps})" for name, warps in launched]
@@ -112,10 +112,13 @@ class _Driver:
                 "",
                 *imports,
                 *(["", *bound] if bound else []),
+                *buffers,
                 "",
                 "",
                 signature,
                 *self.docstring(hosts),
+                *head.lines,
+                *(["", *self.steps.lines] if self.steps.lines else []),
                 *self.lines.lines,
                 "",
             ]
@@ -129,6 +132,14 @@ class _Driver:
             "",
             "`start` says by dim where a call that resumes goes on; `hosts` makes host objects, by name"
             + (f": {', '.join(hosts)}." if hosts else "; there are none."),
+            *(
+                ["`arena_bytes(buffers(...))` of `support.py` says how much memory it takes beside arrays and outputs."]
+                if self.allocs
+                else []
+            ),
+            "`graphs` says whether steps are repeated as CUDA graphs; if not told, on a GPU they are."
+            if self.steps.lines
+            else "`graphs` says nothing: no step has enough launches for a graph.",
             *(
                 f"{self.symbols[bound]} is the most steps that there may be; `extents` takes their number."
                 for bound, _ in self.most
@@ -156,8 +167,8 @@ class _Driver:
         self.lines.add(f"device = {where}")
         operations = [op for op in self.program.walk() if isinstance(op, loop.LoopOperation)]
         used = {symbol for op in operations for _, symbols in op.symbol_uses() for symbol in symbols}
-        for symbol, name in self.starts.items():
-            if symbol in used:
+        for name in self.space.names:
+            if (symbol := str(start_of(name))) in used:
                 self.lines.add(f'{self.symbols[symbol]} = (start or {{}}).get("{name}", 0)')
         for bound, symbol in self.most:
             self.lines.add(f"{self.symbols[str(symbol)]} = {self.symbols[bound]}")
@@ -177,21 +188,94 @@ class _Driver:
             self.layouts[op.buffer] = Layout.of(op.buffer_type, self.space, self.most)
         return self.layouts[op.buffer]
 
-    def make(self, op: loop.BufferOperation) -> None:
-        """A buffer: the caller's, or new memory."""
+    def make(self, op: loop.NamedBufferOperation) -> None:
+        """A buffer of the caller's: an array that is given, or one to give."""
         layout = self.layout(op)
-        if isinstance(op, loop.InputOp | loop.ParameterOp):
-            name = self.names.new(op.buffer, op.buffer.name_hint or op.key.data)
+        name = self.names.new(op.buffer, op.buffer.name_hint or op.key.data)
+        if not isinstance(op, loop.OutputOp):
             self.lines.add(f"{name} = {self.support('placed')}(arrays[{_string(op.key.data)}])")
             return
-        hint = op.key.data if isinstance(op, loop.OutputOp) else "buffer"
-        name = self.names.new(op.buffer, op.buffer.name_hint or hint)
         shape = tuple_text([self.extent(extent) for extent in self.shape(op, layout)])
-        function = "zeros" if isinstance(op, loop.OutputOp) or _is_status(op.buffer) else "empty"
-        kind = _torch_type(layout)
-        # memory of the host is pinned where the device is another one, for copies at full speed
-        where = 'device="cpu", pin_memory=device.type == "cuda"' if loop.is_host(op.buffer) else "device=device"
-        self.lines.add(f"{name} = torch.{function}({shape}, dtype={kind}, {where})")
+        self.lines.add(f"{name} = torch.zeros({shape}, dtype={_torch_type(layout)}, device=device)")
+
+    def memory(self) -> list[str]:
+        """The buffers of a call, which stand in one piece of memory: a function lists them, the program takes them."""
+        if not self.allocs and not self.table.size:
+            return []
+        spans = buffer_intervals(self.program)
+        end = max((span.last for span in spans.values()), default=0)
+        listed: dict[str, str] = {}
+        symbols: set[str] = set()
+        if self.table.size:
+            listed[TABLE] = f"({self.table.size},), torch.int64, 0, {end}"
+        for op in self.allocs:
+            layout, span = self.layout(op), spans[op.buffer]
+            shape = self.shape(op, layout)
+            symbols |= {symbol for extent in shape if isinstance(extent, Expr) for symbol in free_symbols(extent)}
+            text = f"{tuple_text([self.extent(extent) for extent in shape])}, {_torch_type(layout)}"
+            if _is_status(op.buffer):  # read when the step is over
+                listed |= dict.fromkeys(self.status(op), f"{text}, 0, {end}")
+                continue
+            name = self.names.new(op.buffer, op.buffer.name_hint or "buffer")
+            listed[name] = f"{text}, {span.first}, {span.last}{', host=True' if loop.is_host(op.buffer) else ''}"
+        sizes = ", ".join(self.symbols[symbol] for symbol in sorted(symbols))
+        self.lines.add(f"memory = arena.take(buffers({sizes}), device)")
+        self.unpack([*listed])
+        for name in dict.fromkeys(self.statuses.values()):
+            self.lines.add(f"{name}.zero_()")
+        if (level := self.table.level_of(None)) is not None:
+            self.compute(level)
+        return [
+            "",
+            f"arena = {self.support('Arena')}()",
+            "",
+            "",
+            f"def buffers({sizes}):",
+            f'{INDENT}"""The buffers of a call: shape, type, and from where to where in the program each is needed."""',
+            f"{INDENT}return {{",
+            *(f'{INDENT * 2}"{name}": {self.support("Buffer")}({text}),' for name, text in listed.items()),
+            f"{INDENT}}}",
+        ]
+
+    def status(self, op: loop.AllocOp) -> list[str]:
+        """The names of the memory that checks read: one for each, so that all may be read when a step is over."""
+        found: list[str] = []
+        for check in [use.operation for use in op.buffer.uses if isinstance(use.operation, loop.CheckOp)][::-1]:
+            found.append(self.names.unique(op.buffer.name_hint or "status"))
+            self.statuses[check] = found[-1]
+            launch = check.prev_op
+            while launch is not None and not (isinstance(launch, loop.LaunchOp) and op.buffer in launch.buffers):
+                launch = launch.prev_op
+            if launch is not None:
+                self.statuses[launch] = found[-1]
+        return found
+
+    def compute(self, level: Level) -> None:
+        """The launch of the kernel that computes scalars."""
+        told = "".join(f", {self.symbols[symbol]}" for symbol in self.table.symbols(level))
+        self.launched[level.kernel] = 1
+        self.lines.add(f"{level.kernel}[(1,)]({TABLE}{told})")
+
+    def give_back(self, results: Sequence[str]) -> None:
+        """The outputs by name, on one line where they fit."""
+        if len(text := f"return {{{', '.join(results)}}}") <= WIDTH:
+            self.lines.add(text)
+            return
+        with self.lines.continued("return {"):
+            for result in results:
+                self.lines.add(f"{result},")
+        self.lines.add("}")
+
+    def unpack(self, names: Sequence[str]) -> None:
+        """The tensors of the memory, by name."""
+        text = f"{', '.join(names) if len(names) > 1 else f'({names[0]},)'} = memory.tensors"
+        if len(text) <= WIDTH:
+            self.lines.add(text)
+            return
+        with self.lines.continued("("):
+            for line in textwrap.wrap(f"{', '.join(names)},", WIDTH):
+                self.lines.add(line)
+        self.lines.add(") = memory.tensors")
 
     def shape(self, op: loop.BufferOperation, layout: Layout) -> Sequence[Extent]:
         """The extents of a buffer; one for a whole row whose extents differ from row to row."""
@@ -233,23 +317,62 @@ class _Driver:
 
     # -- operations
 
-    def block(self, block: Block) -> None:
-        """The operations of a block; its buffers are made before their first use and let go after their last."""
-        first, last = _first_and_last_uses(block)
-        for op in block.ops:
-            if isinstance(op, loop.AllocOp) or _is_idle(op):
-                continue
-            for made in first.get(op, ()):
-                self.make(made)
+    def block(self, block: Block, level: Level | None = None) -> None:
+        """The operations of a block; of a loop's body the scalars of the step are computed first."""
+        for part in parts(block, self.table):
+            if self.is_step(part, level):
+                self.step(part, level)
+            else:
+                if level is not None:
+                    self.compute(level)
+                for op in part.ops:
+                    self.operation(op)
+            level = None
+        if level is not None:
+            self.compute(level)
+
+    def is_step(self, part: Part, level: Level | None) -> bool:
+        """Whether a part of a loop's body is a function, which a graph may repeat and is worth it."""
+        total = part.launches + (level is not None)
+        return self.guards is None and part.repeatable and total >= WORTH_A_GRAPH and bool(enclosing_loops(part.ops[0]))
+
+    def step(self, part: Part, level: Level | None) -> None:
+        """A function of what a graph may repeat, which is told the guards that change from step to step; its call."""
+        iterator = enclosing_loops(part.ops[0])[0].iterator
+        name = self.names.unique(f"step_{iterator}")
+        outside, self.lines, self.guards = self.lines, Lines(2), {}
+        if level is not None:
+            self.compute(level)
+        for op in part.ops:
             self.operation(op)
-            gone = [self.names[made.buffer] for made in last.get(op, ())]
-            if gone:
-                self.lines.add(f"del {', '.join(gone)}")
+        body, self.lines, guards, self.guards = self.lines, outside, self.guards, None
+        self.steps.add(f"def {name}({', '.join(guards.values())}):")
+        self.steps.lines += [*body.lines, ""]
+        self.lines.add(f"steps.run({', '.join([name, *guards])})")
+        self.checks(part.ops)
+
+    def checks(self, ops: Iterable[Operation]) -> None:
+        """The checks among operations, with their guards."""
+        for op in ops:
+            match op:
+                case loop.CheckOp():
+                    self.check(op)
+                case loop.IfOp() if has_checks([op]):
+                    with self.lines.block(f"if {condition_text(op.condition, self.symbols)}:"):
+                        self.checks(op.then.block.ops)
+                    if op.otherwise is not None and has_checks(op.otherwise.block.ops):
+                        with self.lines.block("else:"):
+                            self.checks(op.otherwise.block.ops)
+                case _:
+                    pass
+
+    def check(self, op: loop.CheckOp) -> None:
+        """What a kernel has left is read and, if it is an error, raised."""
+        messages = ", ".join(map(_string, op.messages))
+        self.lines.add(f"{self.support('check')}({self.statuses[op]}, [{messages}], {self.point(op.point)})")
 
     def operation(self, op: Operation) -> None:
         match op:
-            case loop.NamedBufferOperation():
-                self.make(op)
             case loop.ForOp():
                 self.loop(op)
             case loop.IfOp():
@@ -257,9 +380,8 @@ class _Driver:
             case loop.LaunchOp():
                 self.launch(op)
             case loop.CheckOp():
-                messages = ", ".join(map(_string, op.messages))
-                status = self.names[op.status]
-                self.lines.add(f"{self.support('check')}({status}, [{messages}], {self.point(op.point)})")
+                if self.guards is None:  # of a step all come when it is over
+                    self.check(op)
             case loop.HostOp():
                 self.host(op)
             case loop.TransferOp():
@@ -278,10 +400,13 @@ class _Driver:
         step = "" if op.step == 1 else f", {op.step}"
         lower = "" if self.integer(op.lower) == "0" and not step else f"{self.integer(op.lower)}, "
         values = f"range({lower}{self.integer(op.upper)}{step})"
+        if (level := self.table.level_of(op)) is not None:
+            first = self.integer(self.table.before_first(op))
+            self.lines.add(f"{TABLE}[{self.table.counters[op.iterator]}] = {first}")
         shadowed = self.symbols.get(op.iterator)
         name = self.symbols[op.iterator] = self.iterator(op.iterator)
         with self.lines.block(f"for {name} in {f'reversed({values})' if op.down else values}:"):
-            self.block(op.body.block)
+            self.block(op.body.block, level)
             if op.until is not None:
                 buffer, index = op.until
                 offset = array_of(loop.BufferAccess.of(buffer, index), self.layouts[buffer]).offset
@@ -304,6 +429,8 @@ class _Driver:
             with self.lines.block(f"if not ({condition_text(self.space.where, self.symbols)}):"):
                 error = self.support("ProgramError")
                 self.lines.add(f"raise {error}({_string(failed)}, {{{_string(bound)}: {value}}})")
+        if (level := self.table.level_of(None, late=True)) is not None:
+            self.compute(level)
 
     def result(self, op: loop.OutputOp) -> str:
         """An output with the rows of the steps that ran."""
@@ -322,19 +449,30 @@ class _Driver:
         return self.iterators[name]
 
     def guard(self, op: loop.IfOp) -> None:
-        with self.lines.block(f"if {condition_text(op.condition, self.symbols)}:"):
+        with self.lines.block(self.guard_text(op)):
             self.block(op.then.block)
-        if op.otherwise is not None and not all(map(_is_idle, op.otherwise.block.ops)):
+        if op.otherwise is not None and not all(map(is_idle, op.otherwise.block.ops)):
             with self.lines.block("else:"):
                 self.block(op.otherwise.block)
+
+    def guard_text(self, op: loop.IfOp) -> str:
+        """The line of a guard; in the function of a step one that changes is a parameter."""
+        text = condition_text(op.condition, self.symbols)
+        if self.guards is None or not free_symbols(op.condition) & self.table.iterators:
+            return f"if {text}:"
+        if text not in self.guards:
+            self.guards[text] = fresh_name("guard", {*self.guards.values()})
+        return f"if {self.guards[text]}:  # {text}"
 
     def launch(self, op: loop.LaunchOp) -> None:
         """A launch: the grid, then the pointers and the scalars."""
         kernel = self.kernels[op.kernel.root_reference.data]
-        own = len(kernel.body.block.args) - len(op.buffers)
-        open_axes = iter(op.scalars[own:])
+        open_axes = iter(self.table.grid(op))
         grid = [str(extent) if extent >= 0 else self.extent(next(open_axes)) for extent in kernel.grid.data]
-        arguments = [*(self.names[buffer] for buffer in op.buffers), *map(self.integer, op.scalars[:own])]
+        pointers = [self.names[b] if b in self.names else self.statuses[op] for b in op.buffers]
+        arguments = [*pointers, *map(self.integer, self.table.plain(op))]
+        if (place := self.table.places.get(op)) is not None:
+            arguments += [TABLE, str(place)]
         name = self.functions[kernel.sym_name.data]
         self.launched[name] = self.warps[kernel.sym_name.data]
         self.lines.add(f"{name}[{tuple_text(grid or ['1'])}]({', '.join(arguments)})")
@@ -398,10 +536,9 @@ def _literal(op: loop.ComputeOp) -> DenseIntOrFPElementsAttr | None:
     return constant.value if isinstance(constant.value, DenseIntOrFPElementsAttr) else None
 
 
-def _is_idle(op: Operation) -> bool:
-    """Whether an operation does nothing but let rows go, which a driver does by the whole buffer."""
-    inner = [inner for region in op.regions for block in region.blocks for inner in block.ops]
-    return isinstance(op, loop.FreeOp) or (isinstance(op, loop.ForOp | loop.IfOp) and all(map(_is_idle, inner)))
+def _is_used(op: loop.AllocOp) -> bool:
+    """Whether anything but its end happens to a buffer."""
+    return any(not isinstance(use.operation, loop.FreeOp) for use in op.buffer.uses)
 
 
 def _is_status(buffer: SSAValue) -> bool:
@@ -417,31 +554,3 @@ def _torch_type(layout: Layout) -> str:
 def _string(text: str) -> str:
     """A string in double quotes."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-Uses = dict[Operation, list[loop.AllocOp]]
-
-
-def _first_and_last_uses(block: Block) -> tuple[Uses, Uses]:
-    """For operations of a block the buffers of the block that are first, and last, used in them."""
-    first: Uses = {}
-    last: Uses = {}
-    order = {op: number for number, op in enumerate(block.ops)}
-    for op in block.ops:
-        if not isinstance(op, loop.AllocOp):
-            continue
-        users = {_ancestor(use.operation, block) for use in op.buffer.uses}
-        users = {user for user in users if not _is_idle(user)}
-        if users:
-            first.setdefault(min(users, key=order.__getitem__), []).append(op)
-            last.setdefault(max(users, key=order.__getitem__), []).append(op)
-    return first, last
-
-
-def _ancestor(op: Operation, block: Block) -> Operation:
-    """The operation of a block in which another stands."""
-    while op.parent is not block:
-        parent = op.parent_op()
-        assert parent is not None
-        op = parent
-    return op

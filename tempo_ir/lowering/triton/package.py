@@ -7,8 +7,10 @@ It needs torch, triton and numpy, and nothing of tempo_ir.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -21,32 +23,72 @@ from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, KernelSource, Style
 SUPPORT = Path(__file__).with_name("package_support.py")
 
 
-def package_files(module: ModuleOp, style: Style = DEFAULT_STYLE) -> dict[str, str]:
-    """The text of each file, by its path in the package.
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package as text, and how it is called.
 
-    `module` holds one loop program whose kernels are lowered for a GPU. Raises DiagnosticException for what the GPU
-    target cannot say.
+    `files` by path; `function` is what the package exports, `parameters` names its arguments by bound; where data ends
+    a dim (`ends`) it tells the number of steps. `kernels` are those of `files`.
     """
-    (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
-    name = program_name(program)
-    sources = kernel_sources(module, style)
-    files = {
-        "__init__.py": f'"""The program @{program.sym_name.data}, written by tempo_ir; see README.md."""\n\n'
-        f'from .driver import {name}\n\n__all__ = ["{name}"]\n',
-        "driver.py": driver_text(module, style.precision),
-        "support.py": SUPPORT.read_text(),
-        "README.md": readme_text(program, parameter_names(module).values(), sources),
-        "kernels/__init__.py": '"""The kernels that the driver launches, one file each."""\n',
-    }
-    return files | {f"kernels/{source.name}.py": source.text for source in sources}
+
+    files: Mapping[str, str]
+    function: str
+    parameters: Mapping[str, str]
+    ends: bool
+    kernels: tuple[KernelSource, ...]
+
+    @staticmethod
+    def of(module: ModuleOp, style: Style = DEFAULT_STYLE) -> Package:
+        """The package of a module of one loop program whose kernels are lowered for a GPU. Raises DiagnosticException
+        for what the GPU target cannot say."""
+        (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
+        name, parameters = program_name(program), parameter_names(module)
+        sources = kernel_sources(module, style)
+        files = {
+            "__init__.py": f'"""The program @{program.sym_name.data}, written by tempo_ir; see README.md."""\n\n'
+            f'from .driver import {name}\n\n__all__ = ["{name}"]\n',
+            "driver.py": driver_text(module, style.precision),
+            "support.py": SUPPORT.read_text(),
+            "README.md": readme_text(program, parameters.values(), sources),
+            "kernels/__init__.py": '"""The kernels that the driver launches, one file each."""\n',
+        }
+        files |= {kernel_file(source.name): source.text for source in sources}
+        return Package(files, name, parameters, program.ending is not None, tuple(sources))
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """All of it as JSON can have it."""
+        kernels = [{**asdict(replace(kernel, text="")), "aligned": sorted(kernel.aligned)} for kernel in self.kernels]
+        return {**asdict(replace(self, kernels=())), "kernels": kernels}
+
+    @staticmethod
+    def of_parts(parts: dict[str, Any]) -> Package:
+        """The package of such parts."""
+        kernels: list[KernelSource] = []
+        for kernel in parts["kernels"]:
+            parameters = tuple((name, kind) for name, kind in kernel["parameters"])
+            text = parts["files"][kernel_file(kernel["name"])]
+            typed: dict[str, Any] = {"parameters": parameters, "aligned": frozenset(kernel["aligned"]), "text": text}
+            kernels.append(KernelSource(**(kernel | typed)))
+        listed: dict[str, Any] = {"kernels": tuple(kernels)}
+        return Package(**(parts | listed))
+
+    def write(self, directory: Path) -> None:
+        """Write the files into a directory, which is made. Raises OSError."""
+        for path, text in self.files.items():
+            file = directory / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+
+
+def kernel_file(name: str) -> str:
+    """The file of a kernel."""
+    return f"kernels/{name}.py"
 
 
 def write_package(module: ModuleOp, directory: Path, style: Style = DEFAULT_STYLE) -> None:
-    """Write the package into a directory, which is made. Raises as `package_files` does."""
-    for path, text in package_files(module, style).items():
-        file = directory / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
+    """Write the package of a module into a directory, which is made. Raises as `Package.of` does."""
+    Package.of(module, style).write(directory)
 
 
 def readme_text(program: loop.ProgramOp, parameters: Iterable[str], kernels: Iterable[KernelSource]) -> str:
@@ -60,7 +102,8 @@ def readme_text(program: loop.ProgramOp, parameters: Iterable[str], kernels: Ite
     return f"""# {name}
 
 A program in Triton: `driver.py` has its loops, `kernels/` what they launch. It needs torch and triton. A kernel is
-compiled when it is first launched, and bound: `Bound` in `support.py`.
+compiled when it is first launched, and bound: `Bound` in `support.py`. On a GPU the steps of a loop are repeated as
+CUDA graphs (`Steps`); the kernels called `next_...` compute the scalars of a step, which the others read from memory.
 
 ```python
 from PACKAGE import {name}          # PACKAGE: the name of this directory

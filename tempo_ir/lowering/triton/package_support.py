@@ -1,10 +1,15 @@
 # pyright: basic
-"""What drivers call beside kernels: bound kernels, rows of buffers, host objects, run-time errors."""
+"""What drivers call beside kernels: bound kernels, memory, rows of buffers, host objects, run-time errors."""
 
+import math
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import torch
+
+ALIGNMENT = 256
+"""Bytes: buffers begin at multiples of it."""
 
 
 class ProgramError(RuntimeError):
@@ -50,6 +55,117 @@ class Bound:
             self.compiled[device] = self.kernel[grid](*arguments, num_warps=self.num_warps)
         else:
             compiled[grid](*arguments)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Memory of a call: shape, type, from which to which place of the program it is needed, whether the host has it."""
+
+    shape: tuple
+    dtype: torch.dtype
+    first: int
+    last: int
+    host: bool = False
+
+    @property
+    def bytes(self):
+        """The bytes that are kept for it, a multiple of `ALIGNMENT`."""
+        return -(-math.prod(self.shape) * self.dtype.itemsize // ALIGNMENT) * ALIGNMENT
+
+    def meets(self, other):
+        """Whether both are needed at some place."""
+        return self.first <= other.last and other.first <= self.last
+
+    def cut(self, piece, offset):
+        """The tensor that lies in a piece of memory from an offset on."""
+        size = math.prod(self.shape) * self.dtype.itemsize
+        return piece[offset : offset + size].view(self.dtype).view(self.shape)
+
+
+def offsets(buffers):
+    """Where buffers lie in one piece of memory, and its size: greatest first, each at the lowest place that is free."""
+    found, size = {}, 0
+    for name, buffer in sorted(buffers.items(), key=lambda item: -item[1].bytes):
+        offset = 0
+        for low, other in sorted((low, other) for other, low in found.items() if buffers[other].meets(buffer)):
+            if offset + buffer.bytes <= low:
+                break
+            offset = max(offset, low + buffers[other].bytes)
+        found[name], size = offset, max(size, offset + buffer.bytes)
+    return found, size
+
+
+def arena_bytes(buffers):
+    """How much memory of the device buffers take together."""
+    return offsets({name: buffer for name, buffer in buffers.items() if not buffer.host})[1]
+
+
+class Memory:
+    """Buffers cut from one piece of memory of the device, and those of the host from a pinned one of its own."""
+
+    def __init__(self, buffers, device):
+        self.buffers, self.device, found = buffers, device, {}
+        for host in (False, True):
+            some = {name: buffer for name, buffer in buffers.items() if buffer.host == host}
+            places, size = offsets(some)
+            where = {"device": "cpu", "pin_memory": is_gpu(device)} if host else {"device": device}
+            piece = torch.empty(size, dtype=torch.uint8, **where)
+            found |= {name: buffer.cut(piece, places[name]) for name, buffer in some.items()}
+        self.tensors = tuple(found[name] for name in buffers)
+
+
+class Arena:
+    """The memory of calls: what one has given back serves the next with the same buffers on the same stream."""
+
+    def __init__(self):
+        self.free = {}
+
+    def take(self, buffers, device):
+        """Memory for the buffers; what it holds is not known."""
+        memory = self.free.pop(place_of(device), None)
+        if memory is not None and memory.buffers == buffers:
+            return memory
+        del memory  # before there is more
+        return Memory(buffers, device)
+
+    def give(self, memory):
+        """Give memory back that no call needs any more but those whose launches the stream has already."""
+        self.free[place_of(memory.device)] = memory
+
+
+def is_gpu(device):
+    """Whether a device has streams."""
+    return device.type == "cuda"
+
+
+def place_of(device):
+    """The device and its current stream, where work is done in order."""
+    return device, torch.cuda.current_stream(device).cuda_stream if is_gpu(device) else None
+
+
+class Steps:
+    """Runs functions that launch kernels: as they are at first, which compiles the kernels, then as CUDA graphs.
+
+    A function is told the guards of a step; there is a graph for each of their combinations. All else that changes from
+    step to step kernels read from memory, so that a graph does in each step what the function would do.
+    """
+
+    def __init__(self, device, graphs=None):
+        self.repeats = is_gpu(device) if graphs is None else graphs
+        self.graphs = {}
+
+    def run(self, function, *guards):
+        """Do what a function does."""
+        known = (function, guards) in self.graphs
+        if not known or not self.repeats:
+            self.graphs[function, guards] = None
+            function(*guards)
+            return
+        if self.graphs[function, guards] is None:
+            self.graphs[function, guards] = graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                function(*guards)
+        self.graphs[function, guards].replay()
 
 
 def placed(array):

@@ -40,6 +40,7 @@ from tempo_ir.lowering.triton.expressions import (
 )
 from tempo_ir.lowering.triton.hazards import barriers
 from tempo_ir.lowering.triton.library_text import library_sources
+from tempo_ir.lowering.triton.scalars import PLACE, TABLE
 from tempo_ir.lowering.triton.tuning import WARPS, is_written_out, warps_of
 from tempo_ir.lowering.triton.values import Values, filled, identifier_of, literal_of
 from tempo_ir.lowering.triton.writer import INDENT
@@ -58,16 +59,36 @@ COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
 )
 
 
+PRECISIONS = ("ieee", "tf32")
+"""Of products of f32: all 24 bits of the factors, or the first 11 of each, which tensor cores multiply."""
+
+
 @dataclass(frozen=True, slots=True)
 class Style:
     """How kernels are printed.
 
-    `precision` is the `input_precision` of f32 dots, "ieee" or "tf32". `checked` asserts the element type of every
+    `precision` is the `input_precision` of f32 dots, one of PRECISIONS. `checked` asserts the element type of every
     value, for tests.
     """
 
     precision: str = "ieee"
     checked: bool = False
+
+
+DEFAULT_STYLE = Style()
+
+
+class UnknownPrecisionError(ValueError):
+    """There is no precision of a name; the message says which there are."""
+
+
+def style_of(precision: str | None) -> Style:
+    """The style of a precision, or of none in particular. Raises UnknownPrecisionError."""
+    if precision is None:
+        return DEFAULT_STYLE
+    if precision not in PRECISIONS:
+        raise UnknownPrecisionError(f"there is no precision '{precision}'; use one of {', '.join(PRECISIONS)}")
+    return Style(precision=precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +107,23 @@ class KernelSource:
     computes: str = ""
 
 
-DEFAULT_STYLE = Style()
-
-
 def print_kernel(
-    kernel: structure.KernelOp, style: Style = DEFAULT_STYLE, aligned: frozenset[int] = frozenset()
+    kernel: structure.KernelOp,
+    style: Style = DEFAULT_STYLE,
+    aligned: frozenset[int] = frozenset(),
+    stepped: Sequence[int] = (),
 ) -> KernelSource:
     """The file of one kernel: imports, the kernel, then the helpers that it calls.
 
-    `aligned` numbers the arguments that are multiples of 16 in every launch. Raises DiagnosticException for what Triton
-    cannot say.
+    `aligned` numbers the arguments that are multiples of 16 in every launch, `stepped` those that it loads from the
+    table of scalars (`scalars.py`). Raises DiagnosticException for what Triton cannot say.
     """
-    return _KernelPrinter(kernel, style, aligned).source()
+    return _KernelPrinter(kernel, style, aligned, stepped).source()
 
 
 class _KernelPrinter:
-    def __init__(self, kernel: structure.KernelOp, style: Style, aligned: frozenset[int]):
-        self.kernel, self.style, self.aligned = kernel, style, aligned
+    def __init__(self, kernel: structure.KernelOp, style: Style, aligned: frozenset[int], stepped: Sequence[int]):
+        self.kernel, self.style, self.aligned, self.stepped = kernel, style, aligned, stepped
         self.values = Values(kernel)
         self.lines = self.values.lines
         self.barriers = barriers(kernel)
@@ -115,12 +136,18 @@ class _KernelPrinter:
         name = identifier_of(self.kernel)
         arguments = self.kernel.body.block.args
         parameters: list[tuple[str, str]] = []
+        table, place = (self.values.names.unique(name) for name in (f"{TABLE}_ptr", PLACE))
         for number, argument in enumerate(arguments):
             pointer = isinstance(argument.type, PointerType)
             hint = argument.name_hint or f"arg{number}"
             own = self.values.names.new(argument, f"{hint}_ptr" if pointer else hint)
+            if number in self.stepped:
+                self.load_scalar(own, number, table, place)
+                continue
             parameters.append((own, ("*" if pointer else "") + signature_type(element_of(argument))))
-        aligned = frozenset(parameters[number][0] for number in self.aligned)
+        if self.stepped:
+            parameters += [(table, "*i64"), (place, "i64")]
+        aligned = frozenset(self.values.names[arguments[number]] for number in self.aligned - {*self.stepped})
         self.block(self.kernel.body.block)
         ranges = [f"{INDENT}{range_} = tl.arange(0, {extent})" for extent, range_ in sorted(self.values.ranges.items())]
         body = [*ranges, *self.lines.lines] or [f"{INDENT}pass"]
@@ -130,6 +157,12 @@ class _KernelPrinter:
         parts = [HEADER, "\n".join(function) + "\n", *library_sources(self.values.library)]
         ops = ", ".join(name.removeprefix("sdg.") for name in self.ops)
         return KernelSource(name, "\n\n".join(parts), tuple(parameters), aligned, self.warps, ops)
+
+    def load_scalar(self, name: str, number: int, table: str, place: str) -> None:
+        """A scalar of the table, where those of a launch stand side by side."""
+        position = self.stepped.index(number)
+        loaded = f"tl.load({table} + {place}{f' + {position}' if position else ''})"
+        self.lines.add(f"{name} = tl.multiple_of({loaded}, 16)" if number in self.aligned else f"{name} = {loaded}")
 
     def comment(self) -> list[str]:
         """What the kernel computes, the user's lines, the grid."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from tempo_ir.index import And, Binary, Compare, Cond, Const, Expr, MinMax, Or, Sym, Truth
@@ -10,22 +10,31 @@ from tempo_ir.index.rules import terms
 
 Spelling = Mapping[str, str]
 """The Python name of each symbol."""
+Called = Callable[[Expr], str | None]
+"""The text of an expression that is the call of a function; None for any other."""
 
 _COMPARISONS: Mapping[str, str] = MappingProxyType({"=": "=="})
 
 
-def expression_text(expression: Expr, names: Spelling, within: str = "") -> str:
-    """An expression; `within` is the operator that it is an operand of, for parentheses."""
+def _never(expression: Expr) -> str | None:
+    return None
+
+
+def expression_text(expression: Expr, names: Spelling, within: str = "", called: Called = _never) -> str:
+    """An expression; `within` is the operator that it is an operand of, for parentheses; `called` writes what is a call
+    of a function."""
+    if (text := called(expression)) is not None:
+        return text
     match expression:
         case Const(value):
             return str(value) if value >= 0 or not within else f"({value})"
         case Sym(name):
             return names[name]
         case MinMax(op, args):
-            return f"{op}({', '.join(expression_text(arg, names) for arg in args)})"
+            return f"{op}({', '.join(expression_text(arg, names, called=called) for arg in args)})"
         case Binary(op, lhs, rhs):
-            left = expression_text(lhs, names, op)
-            right = expression_text(rhs, names, _TIGHTER.get(op, op))
+            left = expression_text(lhs, names, op, called)
+            right = expression_text(rhs, names, _TIGHTER.get(op, op), called)
             text = f"{left} {op} {right}"
             return f"({text})" if _binds_looser(op, within) else text
 

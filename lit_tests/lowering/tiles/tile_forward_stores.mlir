@@ -1,0 +1,153 @@
+// RUN: tempo-opt %s --split-input-file -p tile-forward-stores | filecheck %s
+
+// What was stored is not loaded; a store to rows that are proved to be others lies in between.
+
+// CHECK-LABEL: tile.kernel @stored(
+// CHECK:         %y = tile.exp
+// CHECK-NEXT:    tile.store %y
+// CHECK-NOT:     tile.load
+// CHECK:         %z = tile.add %y, %y
+tile.kernel @stored(%x: !tile.ptr<f32>, %n: index) grid [4] {
+  %zero = tile.const 0 : index -> index
+  %row = tile.const 64 : index -> index
+  %below = tile.add %n, %row : (index, index) -> index
+  %here = tile.view %x offset %n [] : !tile.ptr<f32> -> !tile.view<64xf32, [1]>
+  %there = tile.view %x offset %below [] : !tile.ptr<f32> -> !tile.view<64xf32, [1]>
+  %a = tile.load %here[%zero] block [64] : !tile.view<64xf32, [1]> -> !tile.tile<64xf32>
+  %y = tile.exp %a : (!tile.tile<64xf32>) -> !tile.tile<64xf32>
+  tile.store %y, %here[%zero] block [64] : !tile.tile<64xf32>, !tile.view<64xf32, [1]>
+  tile.store %a, %there[%zero] block [64] : !tile.tile<64xf32>, !tile.view<64xf32, [1]>
+  %b = tile.load %here[%zero] block [64] : !tile.view<64xf32, [1]> -> !tile.tile<64xf32>
+  %z = tile.add %b, %y : (!tile.tile<64xf32>, !tile.tile<64xf32>) -> !tile.tile<64xf32>
+  tile.store %z, %there[%zero] block [64] : !tile.tile<64xf32>, !tile.view<64xf32, [1]>
+}
+
+// -----
+
+// Lanes outside of the view are what the load says.
+
+// CHECK-LABEL: tile.kernel @masked(
+// CHECK:         tile.store %y
+// CHECK:         %[[INSIDE:.*]] = tile.in_range %start below %n : !tile.tile<64xi1>
+// CHECK:         %[[OTHER:.*]] = tile.const 1.000000e+00 : f32 -> f32
+// CHECK-NEXT:    %{{.*}} = tile.select %[[INSIDE]], %y, %[[OTHER]]
+// CHECK-NOT:     tile.load
+tile.kernel @masked(%x: !tile.ptr<f32>, %out: !tile.ptr<f32>, %n: index) grid [?] {
+  %program = tile.program_id 0
+  %width = tile.const 64 : index -> index
+  %start = tile.mul %program, %width : (index, index) -> index
+  %view = tile.view %x [%n] : !tile.ptr<f32> -> !tile.view<?xf32, [1]>
+  %a = tile.load %view[%start] block [64] : !tile.view<?xf32, [1]> -> !tile.tile<64xf32>
+  %y = tile.exp %a : (!tile.tile<64xf32>) -> !tile.tile<64xf32>
+  tile.store %y, %view[%start] block [64] : !tile.tile<64xf32>, !tile.view<?xf32, [1]>
+  %b = tile.load %view[%start] block [64] other 1.0 : f32 : !tile.view<?xf32, [1]> -> !tile.tile<64xf32>
+  %outs = tile.view %out [] : !tile.ptr<f32> -> !tile.view<6400xf32, [1]>
+  tile.store %b, %outs[%start] block [64] : !tile.tile<64xf32>, !tile.view<6400xf32, [1]>
+}
+
+// -----
+
+// Row t of h is read, row t + 1 written: a loop carries it. The weights are read once. If there is no iteration, there
+// need be no rows.
+
+// CHECK-LABEL: tile.kernel @recurrence(
+// CHECK:         %[[RUNS:.*]] = tile.lt %zero, %T : (index, index) -> i1
+// CHECK-NEXT:    tile.if %[[RUNS]] {
+// CHECK:           %s = tile.load
+// CHECK:           %w_1 = tile.load
+// CHECK-NEXT:      %{{.*}} = tile.for %t = %zero to %T step 1 init(%s_1 = %s) : !tile.tile<16x16xf32> {
+// CHECK-NOT:         tile.load
+// CHECK:             %g = tile.dot %s_1, %w_1
+// CHECK:             tile.store %g
+// CHECK-NEXT:        tile.yield %g
+tile.kernel @recurrence(%h: !tile.ptr<f32>, %w: !tile.ptr<f32>, %T: index) grid [8] {
+  %program = tile.program_id 0
+  %zero = tile.const 0 : index -> index
+  %block = tile.const 16 : index -> index
+  %row = tile.mul %program, %block : (index, index) -> index
+  %size = tile.const 2048 : index -> index
+  tile.for %t = %zero to %T step 1 {
+    %here = tile.mul %t, %size : (index, index) -> index
+    %before = tile.view %h offset %here [] : !tile.ptr<f32> -> !tile.view<128x16xf32, [16, 1]>
+    %s = tile.load %before[%row, %zero] block [16, 16] : !tile.view<128x16xf32, [16, 1]> -> !tile.tile<16x16xf32>
+    %weights = tile.view %w [] : !tile.ptr<f32> -> !tile.view<16x16xf32, [16, 1]>
+    %w_1 = tile.load %weights[%zero, %zero] block [16, 16] : !tile.view<16x16xf32, [16, 1]> -> !tile.tile<16x16xf32>
+    %none = tile.const 0.0 : f32 -> !tile.tile<16x16xf32>
+    %g = tile.dot %s, %w_1, %none : !tile.tile<16x16xf32>, !tile.tile<16x16xf32>, !tile.tile<16x16xf32> -> !tile.tile<16x16xf32>
+    %there = tile.add %here, %size : (index, index) -> index
+    %after = tile.view %h offset %there [] : !tile.ptr<f32> -> !tile.view<128x16xf32, [16, 1]>
+    tile.store %g, %after[%row, %zero] block [16, 16] : !tile.tile<16x16xf32>, !tile.view<128x16xf32, [16, 1]>
+  }
+}
+
+// -----
+
+// A ring of two slots, of which an iteration reads one and writes the other, but for the first: what stands for the slot
+// then is not asked for. The sum behind the branch is one or the other.
+
+// CHECK-LABEL: tile.kernel @ring(
+// CHECK:           %[[NONE:.*]] = tile.const 0.000000e+00 : f32 -> !tile.tile<8xf32>
+// CHECK-NEXT:      %y = tile.load
+// CHECK-NEXT:      %{{.*}} = tile.for %t = %zero to %T step 1 init(%[[BEFORE:.*]] = %[[NONE]], %[[SUM:.*]] = %y)
+// CHECK:             %later = tile.ne %t, %zero
+// CHECK-NEXT:        %more = tile.add %[[BEFORE]], %[[SUM]]
+// CHECK-NEXT:        %more_1 = tile.select %later, %more, %[[SUM]]
+// CHECK-NEXT:        tile.if %later {
+// CHECK-NEXT:          tile.store %more
+// CHECK-NEXT:        }
+// CHECK-NOT:         tile.load
+// CHECK:             %r = tile.exp %more_1
+// CHECK:             tile.yield %r, %more_1
+tile.kernel @ring(%h: !tile.ptr<f32>, %sum: !tile.ptr<f32>, %T: index) grid [] {
+  %zero = tile.const 0 : index -> index
+  %one = tile.const 1 : index -> index
+  %two = tile.const 2 : index -> index
+  %size = tile.const 8 : index -> index
+  %sums = tile.view %sum [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  tile.for %t = %zero to %T step 1 {
+    %later = tile.ne %t, %zero : (index, index) -> i1
+    tile.if %later {
+      %last = tile.sub %t, %one : (index, index) -> index
+      %last_slot = tile.mod %last, %two : (index, index) -> index
+      %last_offset = tile.mul %last_slot, %size : (index, index) -> index
+      %last_view = tile.view %h offset %last_offset [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+      %before = tile.load %last_view[%zero] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+      %total = tile.load %sums[%zero] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+      %more = tile.add %before, %total : (!tile.tile<8xf32>, !tile.tile<8xf32>) -> !tile.tile<8xf32>
+      tile.store %more, %sums[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+    }
+    %y = tile.load %sums[%zero] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+    %r = tile.exp %y : (!tile.tile<8xf32>) -> !tile.tile<8xf32>
+    %slot = tile.mod %t, %two : (index, index) -> index
+    %offset = tile.mul %slot, %size : (index, index) -> index
+    %view = tile.view %h offset %offset [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+    tile.store %r, %view[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+  }
+}
+
+// -----
+
+// A buffer of one launch that is only written goes.
+
+// CHECK-LABEL: loop.program @buffers
+// CHECK-NOT:     loop.alloc
+// CHECK:         loop.launch @twice(%x, %y)
+// CHECK:         tile.kernel @twice(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>)
+loop.program @buffers {
+  %x = loop.input "x" : !loop.buffer<8xf32>
+  %y = loop.output "y" : !loop.buffer<8xf32>
+  %state = loop.alloc : !loop.buffer<8xf32>
+  loop.launch @twice(%x, %state, %y)
+  loop.free %state
+}
+tile.kernel @twice(%x: !tile.ptr<f32>, %state: !tile.ptr<f32>, %y: !tile.ptr<f32>) grid [] {
+  %zero = tile.const 0 : index -> index
+  %xs = tile.view %x [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  %states = tile.view %state [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  %ys = tile.view %y [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  %a = tile.load %xs[%zero] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+  tile.store %a, %states[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+  %b = tile.load %states[%zero] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+  %c = tile.add %a, %b : (!tile.tile<8xf32>, !tile.tile<8xf32>) -> !tile.tile<8xf32>
+  tile.store %c, %ys[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+}

@@ -1,0 +1,1 @@
+"""Tile kernels made better: passes from kernels to kernels."""

@@ -1,0 +1,162 @@
+"""What nobody uses: ops, tiles that loops carry, stores, and the buffers that only such stores wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import IsTerminator
+from xdsl.transforms.dead_code_elimination import is_trivially_dead, would_be_trivially_dead
+
+from tempo_ir.dialects import loop
+from tempo_ir.dialects.tile import memory, structure
+
+
+def remove_dead_code(kernel: structure.KernelOp) -> None:
+    """Remove what has no effect, and what loops carry for itself alone."""
+    changed = True
+    while changed:
+        changed = _sweep(kernel.body.block)
+        for op in [op for op in kernel.walk() if isinstance(op, structure.ForOp)]:
+            changed |= _narrow(op)
+
+
+def _sweep(block: Block) -> bool:
+    """Remove dead ops of a block, from its end."""
+    changed = False
+    for op in reversed(list(block.ops)):
+        if is_trivially_dead(op):
+            op.detach()
+            op.erase()
+            changed = True
+            continue
+        for region in op.regions:
+            changed |= _sweep(region.block)
+    return changed
+
+
+def _narrow(op: structure.ForOp) -> bool:
+    """Carry no tile that only makes itself anew."""
+    arguments, yielded, live = op.body.block.args[1:], op.yielded, set[SSAValue]()
+    work = [value for value, result in zip(yielded, op.carried, strict=True) if result.first_use is not None]
+    for inner in op.body.block.ops:
+        if inner.regions or not (would_be_trivially_dead(inner) or inner.has_trait(IsTerminator)):
+            work += [operand for each in inner.walk() for operand in each.operands]
+    following: dict[SSAValue, SSAValue] = dict(zip(arguments, yielded, strict=True))
+    while work:
+        value = work.pop()
+        if value in live:
+            continue
+        live.add(value)
+        if value in following:
+            work.append(following[value])
+        elif isinstance(value.owner, Operation) and value.owner.parent_op() is op:
+            work += value.owner.operands
+    kept = [number for number, argument in enumerate(arguments) if argument in live or op.carried[number].first_use]
+    if len(kept) == len(arguments):
+        return False
+    _keep(op, kept)
+    return True
+
+
+def _keep(op: structure.ForOp, kept: Sequence[int]) -> None:
+    """Replace a loop by one that carries only tiles of some numbers."""
+    block, yielded = op.body.block, op.yielded
+    for number, argument in reversed(list(enumerate(block.args[1:]))):
+        if number not in kept:
+            argument.replace_all_uses_with(op.init[number])  # by ops that go as well
+            block.erase_arg(argument)
+    last = block.last_op
+    assert last is not None
+    last.operands = [yielded[number] for number in kept]
+    body = op.body
+    op.detach_region(body)
+    new = structure.ForOp(op.low, op.high, op.step_size, [op.init[number] for number in kept], body)
+    new.attributes |= op.attributes
+    new.location = op.location
+    parent = op.parent
+    assert parent is not None
+    parent.insert_op_before(new, op)
+    for number, result in zip(kept, new.carried, strict=True):
+        result.name_hint = op.carried[number].name_hint
+        op.carried[number].replace_all_uses_with(result)
+    op.detach()
+    op.erase()
+
+
+# Buffers
+
+
+def remove_dead_buffers(module: ModuleOp) -> int:
+    """Remove stores to buffers that nobody reads, and such buffers; gives how many buffers went."""
+    launches = [op for op in module.walk() if isinstance(op, loop.LaunchOp)]
+    removed = 0
+    for kernel in [op for op in module.ops if isinstance(op, structure.KernelOp)]:
+        own = [launch for launch in launches if launch.kernel.root_reference.data == kernel.sym_name.data]
+        for number in reversed(range(len(own[0].buffers) if own else 0)):
+            removed += _remove_argument(kernel, own, number, launches)
+    return removed
+
+
+def _remove_argument(
+    kernel: structure.KernelOp, own: Sequence[loop.LaunchOp], number: int, launches: Sequence[loop.LaunchOp]
+) -> int:
+    """Remove what a kernel stores through a pointer, if in no launch anybody reads it; gives how many buffers went."""
+    argument = kernel.body.block.args[number]
+    accesses = [op for op in kernel.walk() if isinstance(op, memory.AccessOp) and op.view_op.pointer is argument]
+    if not all(isinstance(op, memory.StoreOp) for op in accesses):
+        return 0
+    buffers = [launch.buffers[number] for launch in own]
+    if accesses and not all(_is_unread(*pair) for pair in zip(buffers, own, strict=True)):
+        return 0
+    for op in accesses:
+        op.detach()
+        op.erase()
+    remove_dead_code(kernel)
+    kernel.body.block.erase_arg(argument)
+    for launch in own:
+        launch.operands = [buffer for position, buffer in enumerate(launch.buffers) if position != number]
+    return sum(_remove_buffer(buffer) for buffer in dict.fromkeys(buffers))
+
+
+def _remove_buffer(buffer: SSAValue) -> bool:
+    """Remove a buffer that is only freed."""
+    users = [use.operation for use in buffer.uses]
+    if not isinstance(buffer.owner, loop.AllocOp) or not all(isinstance(op, loop.FreeOp) for op in users):
+        return False
+    for op in (*users, buffer.owner):
+        op.detach()
+        op.erase()
+    return True
+
+
+def _is_unread(buffer: SSAValue, launch: loop.LaunchOp) -> bool:
+    """Whether nobody reads a buffer of the program after a launch."""
+    alloc = buffer.owner
+    if not isinstance(alloc, loop.AllocOp) or alloc.parent is None:
+        return False
+    for use in buffer.uses:
+        other = use.operation
+        if isinstance(other, loop.FreeOp) or (other is launch and list(launch.buffers).count(buffer) == 1):
+            continue
+        if _may_follow(other, launch, alloc.parent):
+            return False
+    return True
+
+
+def _may_follow(other: Operation, launch: Operation, scope: Block) -> bool:
+    """Whether an op may run after a launch, on a buffer that a block makes."""
+    block = launch.parent
+    place: Operation = launch
+    while block is not None:
+        around = block.find_ancestor_op_in_block(other)
+        if around is not None and around is not place:
+            return block is not scope or not around.is_before_in_block(place)
+        parent = block.parent_op()
+        if block is scope or parent is None:
+            return True
+        if isinstance(parent, loop.ForOp):
+            return True
+        place, block = parent, parent.parent
+    return True

@@ -1,0 +1,308 @@
+"""What a program knows of memory: the tiles that some places hold.
+
+A walk over a kernel follows loads and stores. It changes nothing; `Found` is what it found: loads that need not be,
+and tiles that loops carry in their stead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.traits import Pure
+
+from tempo_ir.dialects.tile import memory, structure
+from tempo_ir.lowering.tiles.indices import Indices, can_precede, is_within
+from tempo_ir.lowering.tiles.places import Place, Places
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """A tile that a branch may have changed: one where its condition holds, the other where it does not."""
+
+    branch: structure.IfOp
+    then: Tile
+    otherwise: Tile
+
+
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """A stored tile as an access of the same place reads it: lanes outside of the view's sizes are its `other`."""
+
+    tile: Tile
+    access: memory.LoadOp
+
+
+@dataclass(frozen=True, eq=False)
+class Carried:
+    """
+    What a place holds at the beginning of each iteration of a loop; `place` says which, at the counter.
+
+    `first` is the tile before the loop; None where the place is loaded then; `never` where no iteration that is the
+    first one asks for it.
+    """
+
+    loop: structure.ForOp
+    access: memory.LoadOp
+    place: Place
+    first: Tile | None
+    never: bool = False
+
+
+Tile: TypeAlias = SSAValue | Merged | Masked | Carried
+
+
+@dataclass(frozen=True)
+class Known:
+    """The tile at a place; of lanes that the place masks `other` is known where it was loaded, nothing where stored."""
+
+    tile: Tile
+    other: Attribute | None
+    was_loaded: bool
+
+
+State: TypeAlias = dict[Place, Known]
+
+
+@dataclass
+class Found:
+    """Loads with the tiles that they give, and what loops carry for that, with the tile that it is after an
+    iteration."""
+
+    loads: dict[memory.LoadOp, Tile] = field(default_factory=dict[memory.LoadOp, "Tile"])
+    carried: dict[Carried, Tile] = field(default_factory=dict[Carried, "Tile"])
+
+    def copy(self) -> Found:
+        """What was found by now."""
+        return Found(dict(self.loads), dict(self.carried))
+
+
+@dataclass
+class Walk:
+    """Follows the memory of a kernel."""
+
+    places: Places
+    limit: int
+    """Elements of the largest tile that a loop may carry."""
+    found: Found = field(default_factory=Found)
+
+    def block(self, block: Block, state: State) -> None:
+        """Follow a block; the state becomes that at its end."""
+        for op in block.ops:
+            match op:
+                case structure.ForOp():
+                    self.loop(op, state)
+                case structure.IfOp():
+                    self.branch(op, state)
+                case memory.LoadOp():
+                    self.load(op, state)
+                case memory.StoreOp():
+                    self.store(op, state)
+                case memory.WriteOp() | memory.IndexedWriteOp():
+                    self.forget(state, [op])
+                case _:
+                    pass
+
+    def load(self, op: memory.LoadOp, state: State) -> None:
+        """A place that is known is not loaded."""
+        place = self.places.of(op)
+        known = state.get(place)
+        if known is None:
+            state[place] = Known(op.result, other_of(op), True)
+        elif (tile := self.as_loaded(known, place, op)) is not None:
+            self.found.loads[op] = tile
+
+    def store(self, op: memory.StoreOp, state: State) -> None:
+        """What may have been overwritten is not known any more."""
+        self.forget(state, [op])
+        place = self.places.of(op)
+        if place.lanes_differ:
+            state[place] = Known(op.value, None, False)
+
+    def forget(self, state: State, writes: Iterable[Operation]) -> None:
+        """Forget what writes may change."""
+        for write in writes:
+            assert isinstance(write, memory.AccessOp)
+            for place in [place for place in state if self.may_change(write, place)]:
+                del state[place]
+
+    def may_change(self, write: memory.AccessOp, place: Place) -> bool:
+        """Whether a write may touch a place."""
+        if not isinstance(write, memory.WriteOp):
+            return write.view_op.pointer is place.pointer
+        return not self.places.apart(self.places.of(write), place)
+
+    def as_loaded(self, known: Known, place: Place, op: memory.LoadOp) -> Tile | None:
+        """What an access of the place gives; None where its masked lanes cannot be told."""
+        if not place.is_masked or (known.was_loaded and known.other == other_of(op)):
+            return known.tile
+        indices = [axis.mask[0] for axis in place.axes if axis.mask is not None]
+        return Masked(known.tile, op) if all(map(self.indices.at_least_zero, indices)) else None
+
+    @property
+    def indices(self) -> Indices:
+        """The index values of the kernel."""
+        return self.places.indices
+
+    # -- branches
+
+    def branch(self, op: structure.IfOp, state: State) -> None:
+        """After a branch a place holds one tile or the other, if both can be had outside of it."""
+        then, otherwise = dict(state), dict(state)
+        self.block(op.then.block, then)
+        if op.otherwise is not None:
+            self.block(op.otherwise.block, otherwise)
+        state.clear()
+        for place, one in then.items():
+            other = otherwise.get(place)
+            if other is None:
+                continue
+            alike = (one.other, one.was_loaded) == (other.other, other.was_loaded)
+            outside = (one.other, one.was_loaded) if alike else (None, False)
+            if one.tile is other.tile:
+                state[place] = Known(one.tile, *outside)
+            elif self.can_leave(one.tile, op.then.block) and self.can_leave(other.tile, _block(op.otherwise)):
+                state[place] = Known(Merged(op, one.tile, other.tile), *outside)
+
+    def can_leave(self, tile: Tile, block: Block | None) -> bool:
+        """Whether a tile can be had before the branch that makes it: no memory is read, nor any loop run for it."""
+        match tile:
+            case _ if block is None:
+                return True
+            case Merged(branch, then, otherwise):
+                return all(self.can_leave(each, block) for each in (branch.condition, then, otherwise))
+            case Masked(inner, access):
+                return self.can_leave(inner, block) and all(self.can_leave(each, block) for each in mask_values(access))
+            case Carried():
+                return True
+            case SSAValue():
+                return self._value_can_leave(tile, block)
+
+    def _value_can_leave(self, value: SSAValue, block: Block) -> bool:
+        if not is_within(value, block):
+            return True
+        op = value.owner
+        if isinstance(op, memory.LoadOp) and op in self.found.loads:
+            return self.can_leave(self.found.loads[op], block)
+        if isinstance(op, Block) or not op.has_trait(Pure):
+            return False
+        return all(self._value_can_leave(operand, block) for operand in op.operands)
+
+    # -- loops
+
+    def loop(self, op: structure.ForOp, state: State) -> None:
+        """What no iteration changes stays known; of what each changes, the tile of one may be carried to the next."""
+        writes = [inner for inner in op.body.walk() if isinstance(inner, (memory.WriteOp, memory.IndexedWriteOp))]
+        before = dict(state)
+        self.forget(state, writes)
+        active = self.candidates(op, before, {write.view_op.pointer for write in writes})
+        while True:
+            kept = self.found.copy()
+            inside = dict(state)
+            inside |= {each.place: Known(each, other_of(each.access), True) for each in active}
+            self.block(op.body.block, inside)
+            ends = {each: self.at_end(each, inside) for each in active}
+            if all(end is not None for end in ends.values()):
+                break
+            self.found = kept
+            active = [each for each in active if ends[each] is not None]
+        for each, end in ends.items():
+            assert end is not None
+            self.found.carried[each] = end
+
+    def candidates(self, op: structure.ForOp, before: State, written: set[SSAValue]) -> list[Carried]:
+        """What might be carried: places that are loaded, and written by some iteration."""
+        accesses: dict[Place, list[memory.LoadOp]] = {}
+        for access in op.body.walk():
+            if isinstance(access, memory.LoadOp) and access.view_op.pointer in written:
+                accesses.setdefault(self.places.of(access), []).append(access)
+        found = (
+            self.candidate(op, place, each, before)
+            for place, each in accesses.items()
+            if self.is_of_iteration(place, op)
+            and all(can_precede(value, op) for access in each for value in (access.view, *access.indices))
+        )
+        return [each for each in found if each is not None]
+
+    def is_of_iteration(self, place: Place, op: structure.ForOp) -> bool:
+        """Whether a place depends on the counter alone of what a loop makes, its masks on nothing of that."""
+        symbols, counter = self.indices.symbols, self.indices.counter(op).name
+        varying = {name for name in place.symbols & symbols.keys() if self.indices.is_inside(symbols[name], op)}
+        masks = [axis.mask for axis in place.axes if axis.mask is not None]
+        masked = any(self.indices.varies_in(each, op) for mask in masks for each in mask)
+        return varying <= {counter} and not masked and math.prod(axis.extent for axis in place.axes) <= self.limit
+
+    def candidate(
+        self, op: structure.ForOp, place: Place, accesses: Sequence[memory.LoadOp], before: State
+    ) -> Carried | None:
+        """A place with what it holds before the first iteration; None if that cannot be said."""
+        counter, low = self.indices.counter(op).name, self.indices.of(op.low)
+        first = before.get(place.at(counter, low))
+        if first is not None and (tile := self.as_loaded(first, place, accesses[0])) is not None:
+            return Carried(op, accesses[0], place, tile)
+        runs = [self.runs_first(access, op) for access in accesses]
+        if True in runs:
+            may_load = self.indices.trips(op) or is_for_memory(op) or self.places.is_there(place)
+            return Carried(op, accesses[runs.index(True)], place, None) if may_load else None
+        return None if None in runs else Carried(op, accesses[0], place, None, never=True)
+
+    def runs_first(self, access: memory.LoadOp, op: structure.ForOp) -> bool | None:
+        """Whether the first iteration loads a place: for certain, certainly not, or None."""
+        counter, low = self.indices.counter(op), self.indices.of(op.low)
+        answer: bool | None = True
+        region = access.parent_region()
+        while region is not None and region is not op.body:
+            around = region.parent_op()
+            if not isinstance(around, structure.IfOp):
+                return None
+            condition = self.indices.condition(around.condition)
+            holds = None if condition is None else self.indices.decide_at(condition, counter, low)
+            if holds is not None and holds != (region is around.then):
+                return False
+            answer = answer if holds is not None else None
+            region = around.parent_region()
+        return answer
+
+    def at_end(self, carried: Carried, state: State) -> Tile | None:
+        """The tile that the next iteration finds."""
+        counter = self.indices.counter(carried.loop)
+        following = carried.place.at(counter.name, counter + carried.loop.step_size)
+        known = state.get(following)
+        if known is None or _is_made_up(known.tile):
+            return None
+        return self.as_loaded(known, following, carried.access)
+
+
+def _is_made_up(tile: Tile) -> bool:
+    """Whether a tile may be one that stands for what no first iteration asks for."""
+    match tile:
+        case Merged(_, then, otherwise):
+            return _is_made_up(then) or _is_made_up(otherwise)
+        case Masked(inner, _):
+            return _is_made_up(inner)
+        case Carried():
+            return tile.never
+        case SSAValue():
+            return False
+
+
+def other_of(op: memory.LoadOp) -> Attribute | None:
+    """What a load gives in masked lanes; None is zero."""
+    return op.other
+
+
+def mask_values(access: memory.LoadOp) -> list[SSAValue]:
+    """The values that the mask of a load is made of."""
+    return [*access.indices, *access.view_op.dynamic]
+
+
+def is_for_memory(op: structure.ForOp) -> bool:
+    """Whether a loop runs for its stores alone, so that it may stand in a branch."""
+    return all(result.first_use is None for result in op.carried)
+
+
+def _block(region: Region | None) -> Block | None:
+    return None if region is None else region.block

@@ -1,0 +1,122 @@
+"""tile-forward-stores: what a program of a kernel stored and loads again stays in registers.
+
+Before, a recurrence whose state lies in memory:
+```mlir
+tile.for %t = %zero to %n step 1 {
+  %s = tile.load %state[%row, %zero] block [16, 64] : ...
+  %w = tile.load %weight[%zero, %zero] block [64, 64] : ...
+  %h = tile.dot %s, %w, %x : ...
+  tile.store %h, %state[%row, %zero] block [16, 64] : ...
+}
+```
+After:
+```mlir
+%runs = tile.lt %zero, %n : (index, index) -> i1
+tile.if %runs {
+  %w = tile.load %weight[%zero, %zero] block [64, 64] : ...
+  %first = tile.load %state[%row, %zero] block [16, 64] : ...
+  %last = tile.for %t = %zero to %n step 1 init(%s = %first) : !tile.tile<16x64xf32> {
+    %h = tile.dot %s, %w, %x : ...
+    tile.store %h, %state[%row, %zero] block [16, 64] : ...
+    tile.yield %h : !tile.tile<16x64xf32>
+  }
+}
+```
+In turn, until nothing changes:
+
+- A load of a place whose tile is known, since it was stored or loaded and nothing wrote there since, is that tile. In
+  lanes outside of the view's sizes it is what the load says, by a select, unless there are none.
+- A loop carries the tile of a place that each iteration loads and the one before stored: the same place, or that of
+  `t - 1`. The first one is known, or loaded before the loop, in a branch if the loop may not run. Where the load stands
+  in a branch that the first iteration does not take, the first tile is zeros that nobody uses. After a branch that
+  stores, the place holds a select; what is computed in it then is before it.
+- What does not vary in a loop and lies where the loop does not write is loaded before it, up to `limit` elements; that
+  not every iteration loads too, where all launches pass a buffer that surely has it.
+- Stores to buffers that nobody reads go, with their arguments and buffers; and dead code.
+
+Places are compared as index expressions; two are apart where their distance is proved to be greater than what they
+span. Distinct pointers never lead to the same memory (`tile.kernel`). A kernel's programs run in any order and at the
+same time, so that one that reads what another one writes has no meaning: what is loaded is what the program itself
+stored or what was there before the launch. A load stays where the places of writes in between are not proved apart,
+where it is a gather, or where its block differs from what was stored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from tempo_ir.dialects.loop import BufferType, LaunchOp
+from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.dialects.types import shape_of
+from tempo_ir.lowering.tiles.dead_code import remove_dead_buffers, remove_dead_code
+from tempo_ir.lowering.tiles.hoisting import hoist_loads
+from tempo_ir.lowering.tiles.indices import Indices
+from tempo_ir.lowering.tiles.known import Walk
+from tempo_ir.lowering.tiles.places import Places
+from tempo_ir.lowering.tiles.rewriting import Rewriting
+from tempo_ir.passes.remarks import count
+
+LIMIT = 16_384
+"""Elements: in 32 bits, half of the registers of a program of 8 warps."""
+ROUNDS = 8
+
+
+@dataclass(frozen=True)
+class TileForwardStoresPass(ModulePass):
+    """Loads of what a program stored become tiles -> state of a loop in registers. A load that is not proved to give
+    such a tile stays."""
+
+    name = "tile-forward-stores"
+    limit: int = LIMIT
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        room = room_of_arguments(op)
+        for kernel in [inner for inner in op.ops if isinstance(inner, KernelOp)]:
+            count(self, "forwarded", forward_stores(kernel, self.limit, room))
+        count(self, "buffers removed", remove_dead_buffers(op))
+
+
+def forward_stores(kernel: KernelOp, limit: int = LIMIT, room: Mapping[SSAValue, int] = MappingProxyType({})) -> int:
+    """Rewrite one kernel, behind whose pointers there is `room` for so many elements for certain; gives how many loads
+    went or moved before a loop."""
+    total = 0
+    for _ in range(ROUNDS):
+        places = Places(Indices(kernel), room)
+        walk = Walk(places, limit)
+        walk.block(kernel.body.block, {})
+        Rewriting(places, walk.found).apply()
+        moved = hoist_loads(kernel, Places(Indices(kernel), room), limit)
+        remove_dead_code(kernel)
+        changed = len(walk.found.loads) + moved
+        total += changed
+        if not changed:
+            break
+    return total
+
+
+def room_of_arguments(module: ModuleOp) -> dict[SSAValue, int]:
+    """Elements that there are behind each pointer of a kernel in all of its launches: of buffers of one row."""
+    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
+    room: dict[SSAValue, int] = {}
+    for launch in [op for op in module.walk() if isinstance(op, LaunchOp)]:
+        arguments = kernels[launch.kernel.root_reference.data].body.block.args
+        for argument, buffer in zip(arguments, launch.buffers, strict=False):
+            found = _room(buffer)
+            room[argument] = min(room.get(argument, found), found)
+    return room
+
+
+def _room(buffer: SSAValue) -> int:
+    assert isinstance(buffer.type, BufferType)
+    shape = shape_of(buffer.type.row)
+    if buffer.type.dims or not all(isinstance(extent, int) for extent in shape):
+        return 0
+    return math.prod(extent for extent in shape if isinstance(extent, int))
