@@ -30,17 +30,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import Pure
 
 from tempo_ir.dialects.loop import BodyOperation, BufferDim, BufferType, ForOp, IfOp
 from tempo_ir.dialects.tile import memory, structure
-from tempo_ir.dialects.tile.attributes import PointerType, bit_width, element_of, shape_of
+from tempo_ir.dialects.tile.attributes import ALONG, PointerType, bit_width, element_of, shape_of
 from tempo_ir.dialects.tile.builder import Value
 from tempo_ir.dialects.types import element
 from tempo_ir.index import Cond, Const, Expr, as_expr, compare, simplify, substitute
 from tempo_ir.index.rules import PROGRAM_FACTS
-from tempo_ir.lowering.kernels.scopes import ScopedBuilder
+from tempo_ir.lowering.kernels.scopes import ScopedBuilder, name_axis
 from tempo_ir.lowering.kernels.translation import Translation, leaf_buffers, pointer_names
 from tempo_ir.lowering.kernels.translator import Unsupported
 
@@ -236,7 +237,10 @@ class _Copier:
                 case structure.YieldOp():
                     pass
                 case structure.ProgramIdOp():
-                    self.values[op.result] = self.programs[op.axis.value.data]
+                    program = self.programs[op.axis.value.data]
+                    self.values[op.result] = program
+                    if (axis := _along(op)) is not None:
+                        name_axis(Value(self.builder, program), axis)
                 case structure.ForOp():
                     self.loop(op)
                 case structure.IfOp():
@@ -249,7 +253,7 @@ class _Copier:
         builder = self.builder
         start = [Value(builder, self.values[value]) for value in op.init]
         low, high = (Value(builder, self.values[value]) for value in (op.low, op.high))
-        with self.opened(may_be_left_out=True), builder.loop(low, high, op.step_size, start) as loop:
+        with self.opened(may_be_left_out=True), builder.loop(low, high, op.step_size, start, _along(op)) as loop:
             inside = [loop.index, *loop.carried]
             for old, new in zip(op.body.block.args, inside, strict=True):
                 new.ssa.name_hint = old.name_hint
@@ -273,7 +277,7 @@ class _Copier:
         """An op without a body."""
         operands = [self.values[operand] for operand in op.operands]
         depth = self._depth(op, operands)
-        key = op.name, tuple(operands), frozenset(op.properties.items()), tuple(op.result_types)
+        key = op.name, tuple(operands), frozenset(op.properties.items()), tuple(op.result_types), _along(op)
         shared = op.has_trait(Pure) or depth < self.builder.level
         known = next((scope[key] for scope in self.scopes[: depth + 1] if key in scope), None) if shared else None
         if known is None:
@@ -310,6 +314,12 @@ class _Copier:
         """Whether what a load reads is there, whatever the guards around it say."""
         view = _view(operands)
         return view.offset is None and self.read_only[view.pointer]
+
+
+def _along(op: Operation) -> str | None:
+    """The axis that an op says it runs along."""
+    axis = op.attributes.get(ALONG)
+    return axis.data if isinstance(axis, StringAttr) else None
 
 
 def _view(operands: Sequence[SSAValue]) -> memory.ViewOp:
