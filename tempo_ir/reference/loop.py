@@ -33,6 +33,7 @@ from tempo_ir.reference.calls import (
 )
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.reference.errors import ExecutionError
+from tempo_ir.reference.shares import evaluate_shares
 
 Place: TypeAlias = tuple[int, ...]
 """Where a row lies: one number per stored dim."""
@@ -239,6 +240,8 @@ class LoopRun:
                     self._ops(op.body.block, inside, {**symbols, op.iterator: step}, where)
                     carried = [inside[value] for value in op.next_values]
                 values.update(zip(op.finals, carried, strict=True))
+            elif isinstance(op, loop.SharesOp):
+                values.update(zip(op.results, evaluate_shares(op, inputs), strict=True))
             elif isinstance(op, sdg.SdgOp):
                 results = operations.evaluate(op, inputs, symbols, self.seed, where.point, self.start)
                 values.update(zip(op.results, results, strict=True))

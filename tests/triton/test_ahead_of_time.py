@@ -39,6 +39,10 @@ CATALOGUE = {
     "attention, width 80, window": lambda: catalogue.attention(width=80, window=8),
     "attention, width 24": lambda: catalogue.attention(width=24, dtype=tp.bf16),
     "attention, width 8": lambda: catalogue.attention(width=8, dtype=tp.f16),
+    "attention, width 128": lambda: catalogue.attention(group=3, width=128, dtype=tp.bf16),
+    "attention, width 256": lambda: catalogue.attention(width=256),
+    "attention, 300 heads": lambda: catalogue.attention(heads=300, width=128, dtype=tp.bf16),
+    "attention, long window": lambda: catalogue.attention(width=256, window=4096, dtype=tp.bf16),
     "matmul": lambda: catalogue.matmul(),
     "matmul bf16": lambda: catalogue.matmul(dtype=tp.bf16),
     "matmul f16, 37 columns": lambda: catalogue.matmul(dtype=tp.f16, n=37),
@@ -74,7 +78,8 @@ def sources_of(name: str, target: str) -> list[KernelSource]:
     levels = loops(name)
     assert levels.loop is not None
     work = levels.loop.clone()
-    run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": target})
+    options = {"target": target, "join": not name.startswith(("ops", "fusions"))}  # there each kernel is looked at
+    run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, options)
     run_passes(Context(allow_unregistered=False), work, GPU_PASSES, {})
     return kernel_sources(work)
 

@@ -13,8 +13,8 @@ from tempo_ir.runtime.compiler import lower, module_of
 from tempo_ir.tools import programs
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-LAUNCHES_PER_LAYER = 8
-OF_WINDOWS = 11
+LAUNCHES_PER_LAYER = 7
+OF_WINDOWS = 9
 """Where layers are needed at different steps: queries stand in other guards than their norm, and each layer has its own
 cosines and sines."""
 

@@ -151,3 +151,85 @@ tile.kernel @twice(%x: !tile.ptr<f32>, %state: !tile.ptr<f32>, %y: !tile.ptr<f32
   %c = tile.add %a, %b : (!tile.tile<8xf32>, !tile.tile<8xf32>) -> !tile.tile<8xf32>
   tile.store %c, %ys[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
 }
+
+// -----
+
+// The last step stores no row for the next one, of which there is none: the launch passed T - 1. What the branch loads is
+// loaded behind it too. No store to the ring is read then.
+
+// CHECK-LABEL: loop.program @last_step
+// CHECK:         loop.launch @last_step_over_t(%h, %y)[T]
+// CHECK:         %first = tile.load
+// CHECK:         tile.for %t = %zero to %T step 1 init(%first_1 = %first) : !tile.tile<8xf32> {
+// CHECK:           %s = tile.exp %first_1
+// CHECK-NOT:       tile.load
+// CHECK:           tile.store %s, %ys
+// CHECK-NEXT:      tile.yield %s
+loop.program @last_step dims(t: T) {
+  %y = loop.output "y" : !loop.buffer<(t: full) 8xf32>
+  %h = loop.alloc : !loop.buffer<(t: ring 2) 8xf32>
+  loop.if 0 < T {
+    loop.launch @begin(%h)
+    loop.launch @last_step_over_t(%h, %y)[T, T - 1]
+  }
+}
+tile.kernel @begin(%h: !tile.ptr<f32>) grid [] {
+  %zero = tile.const 0 : index -> index
+  %view = tile.view %h [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  %one = tile.const 1.0 : f32 -> !tile.tile<8xf32>
+  tile.store %one, %view[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+}
+tile.kernel @last_step_over_t(%h: !tile.ptr<f32>, %y: !tile.ptr<f32>, %T: index, %last: index) grid [] {
+  %zero = tile.const 0 : index -> index
+  %one = tile.const 1 : index -> index
+  %two = tile.const 2 : index -> index
+  %size = tile.const 8 : index -> index
+  tile.for %t = %zero to %T step 1 {
+    %slot = tile.mod %t, %two : (index, index) -> index
+    %offset = tile.mul %slot, %size : (index, index) -> index
+    %view = tile.view %h offset %offset [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+    %goes_on = tile.lt %t, %last : (index, index) -> i1
+    tile.if %goes_on {
+      %next = tile.add %t, %one : (index, index) -> index
+      %next_slot = tile.mod %next, %two : (index, index) -> index
+      %next_offset = tile.mul %next_slot, %size : (index, index) -> index
+      %next_view = tile.view %h offset %next_offset [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+      %first = tile.load %view[%zero] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+      %s = tile.exp %first : (!tile.tile<8xf32>) -> !tile.tile<8xf32>
+      tile.store %s, %next_view[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+    }
+    %again = tile.load %view[%zero] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+    %r = tile.exp %again : (!tile.tile<8xf32>) -> !tile.tile<8xf32>
+    %rows = tile.mul %t, %size : (index, index) -> index
+    %ys = tile.view %y offset %rows [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+    tile.store %r, %ys[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+  }
+}
+
+// -----
+
+// The first iteration does nothing.
+
+// CHECK-LABEL: tile.kernel @begins_later(
+// CHECK:         %[[BEGIN:.*]] = tile.add %zero, %{{.*}}
+// CHECK:         %{{.*}} = tile.for %t = %[[BEGIN]] to %T step 1 init(
+// CHECK-NOT:       tile.if
+// CHECK-NOT:       tile.load
+tile.kernel @begins_later(%h: !tile.ptr<f32>, %T: index) grid [] {
+  %zero = tile.const 0 : index -> index
+  %one = tile.const 1 : index -> index
+  %size = tile.const 8 : index -> index
+  tile.for %t = %zero to %T step 1 {
+    %later = tile.ge %t, %one : (index, index) -> i1
+    tile.if %later {
+      %last = tile.sub %t, %one : (index, index) -> index
+      %here = tile.mul %last, %size : (index, index) -> index
+      %there = tile.mul %t, %size : (index, index) -> index
+      %before = tile.view %h offset %here [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+      %after = tile.view %h offset %there [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+      %a = tile.load %before[%zero] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+      %b = tile.exp %a : (!tile.tile<8xf32>) -> !tile.tile<8xf32>
+      tile.store %b, %after[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+    }
+  }
+}

@@ -42,25 +42,43 @@ sdg.program @product dims(t: T) {
 
 // -----
 
-// Attention of a step: the scores of a block are weighed against the greatest so far, nothing of the length of the past is
-// kept; the queries are scaled before the loop.
+// Attention of a step over a cache that may be long: 64 programs have every 64th block of keys. The scores of a block are
+// weighed against the greatest so far, nothing of the length of the past is kept; the queries are scaled before the loop.
+// A second kernel combines what the programs found.
 
-// CHECK:       # ---- mul_contract_softmax.py
-// CHECK:       def mul_contract_softmax(q_ptr, k_ptr, v_ptr, o_ptr, scalars_ptr, at: "i64"):
+// CHECK:       # ---- mul_contract_shares.py
+// CHECK:       # grid (64), num_warps 4
+// CHECK:       def mul_contract_shares(q_ptr, k_ptr, v_ptr, sums_ptr, greatest_ptr, totals_ptr, scalars_ptr, at: "i64"):
+// CHECK:           start = program * 64
 // CHECK:           q = tl.load(q_ptr + n1 + range_2[:, None] * 16 + range_16[None, :])
 // CHECK-NEXT:      scaled = q * 2.0
 // CHECK-NEXT:      carried = tl.full((2,), float("-inf"), tl.float32)
 // CHECK-NEXT:      carried_2 = tl.full((2, 64), 0.0, tl.float32)
 // CHECK-NEXT:      carried_3 = tl.full((2, 16), 0.0, tl.float32)
-// CHECK-NEXT:      for i in range(0, n0, 64):
+// CHECK-NEXT:      for i in range(start, n0, 4096):
 // CHECK:               s = tl.sum(scaled[:, :, None] * transposed[None, :, :], axis=1)
-// CHECK:               reduce = tl.reduce(chosen_2, 1, nan_maximum)
+// CHECK:               reduce = tl.reduce(chosen, 1, nan_maximum)
 // CHECK-NEXT:          max_2 = nan_maximum(carried, reduce)
 // CHECK:               exp = tl.exp(difference)
 // CHECK:               v = tl.load(v_ptr
 // CHECK:               carried, carried_2, carried_3 = max_2, sum_of, dot
-// CHECK:           o = carried_3 /
+// CHECK-NEXT:      totals = tl.sum(carried_2, axis=1)
+// CHECK-NEXT:      tl.store(sums_ptr
+// CHECK-NEXT:      tl.store(greatest_ptr
+// CHECK-NEXT:      tl.store(totals_ptr
+
+// CHECK:       # ---- max_eq_exp_contract.py
+// CHECK:           greatest = tl.load(greatest_ptr
+// CHECK-NEXT:      reduce = tl.reduce(greatest, 0, nan_maximum)
+// CHECK-NEXT:      eq = reduce == float("-inf")
+// CHECK-NEXT:      chosen = tl.where(eq, 0.0, reduce)
+// CHECK:           sums = tl.load(sums_ptr
+// CHECK:           chosen_2 = tl.where({{.*}}, 1.0,
+// CHECK-NEXT:      o = {{.*}} / chosen_2
 // CHECK-NEXT:      tl.store(o_ptr
+
+// CHECK:           mul_contract_shares[(64,)](q, k, v, sums, greatest, totals, scalars, 1)
+// CHECK-NEXT:      max_eq_exp_contract[(2,)](sums, greatest, totals, o, scalars, 3)
 sdg.program @attention dims(t: T) {
   %q = sdg.input "q" in (t) : tensor<2x16xf32>
   %k = sdg.input "k" in (t) : tensor<16xf32>

@@ -6,7 +6,8 @@ of each sdg op and a buffer with a row per point of each value (single assignmen
 of runs of leaves, `loop-plan-storage` then decides how each buffer stores its dims, and `loop-lower-kernels` turns
 kernels into launches of tile kernels. Invariants: a row is written before it is read, iterators do not shadow, an
 index has an entry for each dim that the buffer stores, bodies hold sdg ops in tensor form (no domain, no index) whose
-free names are iterators or bounds, and `loop.fold`, a loop over such ops inside of a kernel.
+free names are iterators or bounds, `loop.fold`, a loop over such ops inside of a kernel, and `loop.shares`, a sum
+weighted by a softmax whose shares are computed apart.
 
 ```mlir
 loop.program @rnn dims(t: T) {
@@ -43,6 +44,7 @@ from tempo_ir.dialects.loop.leaves import (
     LaunchOp,
     YieldOp,
 )
+from tempo_ir.dialects.loop.shares import SharesOp
 from tempo_ir.dialects.loop.structure import (
     CALL_SEED,
     DEALLOC,
@@ -99,6 +101,7 @@ __all__ = [
     "ParameterOp",
     "PointAttr",
     "ProgramOp",
+    "SharesOp",
     "StorageAttr",
     "TransferOp",
     "YieldOp",
@@ -122,6 +125,7 @@ Loop = Dialect(
         ComputeOp,
         KernelOp,
         FoldOp,
+        SharesOp,
         HostOp,
         LaunchOp,
         OffloadOp,

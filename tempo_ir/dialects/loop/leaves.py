@@ -29,6 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.loop.attributes import BufferType, PointAttr, TouchedAttr
 from tempo_ir.dialects.loop.fold import FoldOp
+from tempo_ir.dialects.loop.shares import SharesOp
 from tempo_ir.dialects.loop.structure import LoopOperation, parse_access, parse_buffer, print_access
 from tempo_ir.dialects.sdg.attributes import IndexAttr, Vectorized, VectorizedAttr, parse_vectorized
 from tempo_ir.dialects.sdg.base import space_of
@@ -251,8 +252,8 @@ class BodyOperation(AccessOperation, ABC):
         if yielded != list(self.out_types.data):
             raise VerifyException(f"body yields ({_types(yielded)}), outs are ({_types(self.out_types.data)})")
         for op in self.body.block.ops:
-            if not op.name.startswith("sdg.") and not isinstance(op, YieldOp | FoldOp):
-                raise VerifyException(f"{op.name} in a body, expected sdg ops and loop.fold only")
+            if not op.name.startswith("sdg.") and not isinstance(op, YieldOp | FoldOp | SharesOp):
+                raise VerifyException(f"{op.name} in a body, expected sdg ops, loop.fold and loop.shares only")
 
     @classmethod
     def parse(cls, parser: Parser):

@@ -7,7 +7,7 @@ blocks where a dot is chained.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import Attribute
 
@@ -20,6 +20,21 @@ VECTOR = 16
 
 MOST_SHARES = 64
 """Into how many programs a product is cut at most where that is for threads alone."""
+
+WAVES = 2
+"""Programs for each multiprocessor, from which on none waits for memory alone."""
+
+LEAST_KEYS = 4
+"""Blocks of a share of what is summed, where the greatest number of keys is known."""
+
+WIDEST_HEAD = 256
+"""Columns of queries and keys that one program holds whole."""
+
+KEYS_HELD = 1 << 17
+"""Bits of a block of keys: 64 of 128 numbers of 16 bits."""
+
+SMALLEST_DOT = 16
+"""Rows that a tensor core takes at least (triton)."""
 
 LARGEST_PRODUCT = 16_384
 """Registers of a program that products may take, written out (triton)."""
@@ -43,6 +58,8 @@ class Blocks:
     share: int = 0
     """A product of few rows is cut along its columns, so that threads may share it, into programs of so many
     multiplications or more; 0: it is not."""
+    multiprocessors: int = 0
+    """What programs are shared among; 0 where a few threads are all there is."""
 
     def filled(self, column: Extent, row: Extent | None) -> tuple[int, int]:
         """Blocks along columns and rows of a result whose elements are computed one by one; rows are points (0) where
@@ -71,23 +88,45 @@ class Blocks:
         """Block along the other axis of a result."""
         return self._block(extent, self.row, self.dynamic_row)
 
+    def queries(self, extent: Extent, element: Attribute) -> int:
+        """The same of queries in a type of 16 bits, which are padded to what a tensor core takes."""
+        padded = self.powers_of_two and is_float(element) and bit_width(element) == 16
+        return SMALLEST_DOT if padded else self.rows(extent)
+
+    def keys(self, block: int, columns: int, element: Attribute) -> int:
+        """The block along what a sum weighted by a softmax sums, of at most `block`, for rows of so many columns: two
+        of them, and what is read ahead, lie in shared memory."""
+        while self.powers_of_two and block > SMALLEST_DOT and block * columns * bit_width(element) > KEYS_HELD:
+            block //= 2
+        return block
+
     def reductions(self, extent: Extent, others: int = 0) -> int:
         """Block along a reduced axis; longer where what is reduced is read for `others` elements of the result at once
         (0: for many), and these leave threads idle."""
         most = max(self.reduced, self.filling // others) if others else self.reduced
         return self._block(extent, most, max(self.dynamic, most) if self.filling else self.dynamic)
 
-    def contracted(self, extent: Extent, others: int, element: Attribute) -> int:
-        """Block along a contracted axis of a dot whose result has `others` elements.
+    def contracted(self, extent: Extent, others: int, element: Attribute, *, whole: bool = False) -> int:
+        """Block along a contracted axis of a dot whose result has `others` elements; all of it where `whole` asks for
+        that, and it is no longer than columns of attention are.
 
         GPUs have no dots of integers wider than 8 bits: those hold all products at once, in registers.
         """
         block = self.reductions(extent)
-        if not self.powers_of_two or is_float(element):
+        if not self.powers_of_two:
             return block
+        if is_float(element):
+            return self.fitted(extent) if whole and isinstance(extent, int) and extent <= WIDEST_HEAD else block
         while block > 1 and block * others * max(1, bit_width(element) // 32) > LARGEST_PRODUCT:
             block //= 2
         return block
+
+    def key_shares(self, keys: int | None, programs: int) -> int:
+        """Into how many shares a softmax's elements are cut, where there are so many programs without; None: of keys
+        there are as many as a call has."""
+        wanted = WAVES * self.multiprocessors // max(1, programs)
+        most = MOST_SHARES if keys is None else min(MOST_SHARES, keys // (LEAST_KEYS * self.reduced))
+        return 1 << max(0, min(wanted, most).bit_length() - 1)
 
     def _block(self, extent: Extent, most: int, dynamic: int) -> int:
         if not isinstance(extent, int):
@@ -115,4 +154,11 @@ def even_block(extent: int, most: int) -> int:
 
 CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64, share=1 << 16)
 GPU = Blocks(column=64, row=16, reduced=64, dynamic_row=16, dynamic=64, powers_of_two=True, filling=1024)
-TARGETS = {"cpu": CPU, "sm_80": GPU, "sm_90": GPU, "gfx942": GPU, "triton-interpret": GPU}
+TARGETS = {
+    "cpu": CPU,
+    "sm_80": replace(GPU, multiprocessors=108),
+    "sm_90": replace(GPU, multiprocessors=132),
+    "gfx942": replace(GPU, multiprocessors=304),
+    "triton-interpret": replace(GPU, multiprocessors=8),
+}
+"""The blocks of each target; the interpreter runs programs one by one: it has enough to show that shares are right."""

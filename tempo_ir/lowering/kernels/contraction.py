@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from tempo_ir.dialects import sdg
+from tempo_ir.dialects.loop import SharesOp
+from tempo_ir.dialects.sdg.inference import widest_element
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import ReduceKind
 from tempo_ir.dialects.tile.builder import Value
-from tempo_ir.dialects.types import Extent
+from tempo_ir.dialects.types import Extent, as_tensor
 from tempo_ir.lowering.kernels.reductions import SHORT_REDUCTION, accumulator, fold, lanes_and_axes
 from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine
 from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Refine, Translator
@@ -27,13 +29,13 @@ from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Ref
 class Contraction:
     """A contraction for a result read at coordinates: who has which letter, and where each letter is read."""
 
-    op: sdg.ContractOp
+    op: sdg.ContractOp | SharesOp
     inputs: tuple[str, ...]
     at: Mapping[str, Coordinate]
     summed: Mapping[str, Extent]
 
     @staticmethod
-    def of(translator: Translator, op: sdg.ContractOp, at: Coordinates) -> Contraction:
+    def of(translator: Translator, op: sdg.ContractOp | SharesOp, at: Coordinates) -> Contraction:
         """The contraction of `op` read at `at`."""
         inputs, output = op.letters
         extents = {
@@ -43,6 +45,11 @@ class Contraction:
         }
         summed = {letter: extent for letter, extent in extents.items() if letter not in output}
         return Contraction(op, inputs, dict(zip(output, at, strict=True)), summed)
+
+    @property
+    def element(self) -> Attribute:
+        """The type in which elements are multiplied."""
+        return widest_element([as_tensor(operand.type) for operand in self.op.inputs], self.op.name)
 
     def coordinates(self, operand: int, places: Mapping[str, Coordinate]) -> Coordinates:
         """Where an operand is read, given where the summed letters are."""
@@ -129,7 +136,9 @@ def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapp
     result = translator.element(contraction.op.result)
     total = accumulator(result)
     shape = (left[0].size if left else 1), (right[0].size if right else 1)
-    block = translator.blocks.contracted(contraction.summed[letters[chosen]], shape[0] * shape[1], total)
+    block = translator.blocks.contracted(
+        contraction.summed[letters[chosen]], shape[0] * shape[1], total, whole=translator.in_pass
+    )
     axes = [
         Iterated(AxisKey(contraction.op, number), contraction.summed[letter], block if number == chosen else 0)
         for number, letter in letters.items()

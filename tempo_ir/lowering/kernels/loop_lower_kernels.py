@@ -16,7 +16,8 @@ tile.kernel @add(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %n0: index, %n1: index)
 The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves
 open. Equal kernels (of equal layers, of one leaf at several indices) are one. A leaf without a tile form stays as it is
 where the target can call the host (cpu), or where a library has it (a sort); elsewhere it is refused. Where a kernel
-may fail, a loop.check follows the launch.
+may fail, a loop.check follows the launch. For a GPU two more steps belong to it, `loop-split-softmax` before and
+`loop-join-siblings` after.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
+from tempo_ir.lowering.kernels.loop_join_siblings import join_siblings
+from tempo_ir.lowering.kernels.loop_split_softmax import split_softmax
 from tempo_ir.lowering.kernels.named_points import name_points
 from tempo_ir.lowering.kernels.naming import name_pointers
 from tempo_ir.lowering.kernels.orders import order_axes
@@ -68,18 +71,22 @@ from tempo_ir.passes.utilities import refuse
 
 @dataclass(frozen=True)
 class LoopLowerKernelsPass(ModulePass):
-    """Leaves and kernels to tile kernels and launches."""
+    """Leaves and kernels to tile kernels and launches; of a GPU those that may are made one, unless `join` is false."""
 
     name = "loop-lower-kernels"
     target: str = "cpu"
+    join: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lower_kernels(op, self.target)
+        lower_kernels(op, self.target, join=self.join)
 
 
-def lower_kernels(module: ModuleOp, target: str, made: Callable[[KernelOp], None] | None = None) -> None:
+def lower_kernels(
+    module: ModuleOp, target: str, made: Callable[[KernelOp], None] | None = None, *, join: bool = True
+) -> None:
     """Lower a module in place; each kernel is handed to `made` as soon as it is there, before it stands in the module
-    and its pointers have the names that suit all launches.
+    and its pointers have the names that suit all launches. For a GPU loop-split-softmax comes before, and
+    loop-join-siblings after.
 
     Raises PassFailedException for a target that there is not, and a leaf that cannot run there.
     """
@@ -87,6 +94,7 @@ def lower_kernels(module: ModuleOp, target: str, made: Callable[[KernelOp], None
         raise PassFailedException(f"unknown target '{target}'; use one of {', '.join(sorted(TARGETS))}")
     names: set[str] = set()
     for program in [program for program in module.ops if isinstance(program, ProgramOp)]:
+        split_softmax(program, TARGETS[target])
         order_axes(program)
         lowering = _Lowering(program, target, names, made)
         literals = Literals(program)
@@ -95,10 +103,15 @@ def lower_kernels(module: ModuleOp, target: str, made: Callable[[KernelOp], None
         if program.ending is not None:
             verify_ending(program, program.ending)  # no pass has let it be named where it is not known
         name_points(program)
-        kernels = [translation.kernel for translation in lowering.kernels.values()]
+        kernels = {each.kernel.sym_name.data: each.kernel for each in lowering.kernels.values()}
+        if join:
+            join_siblings(program, kernels, target)
+        names |= kernels.keys()
         launches = [inner for inner in program.walk() if isinstance(inner, LaunchOp)]
-        name_pointers(launches, {kernel.sym_name.data: kernel for kernel in kernels})
-        module.body.block.add_ops(kernels)
+        used = {launch.kernel.root_reference.data for launch in launches}
+        kernels = {name: kernel for name, kernel in kernels.items() if name in used}
+        name_pointers(launches, kernels)
+        module.body.block.add_ops(kernels.values())
 
 
 @dataclass

@@ -14,9 +14,11 @@ from math import prod
 from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.loop import FoldOp
+from tempo_ir.dialects.loop import FoldOp, SharesOp
+from tempo_ir.dialects.sdg.inference import widest_element
 from tempo_ir.dialects.types import Extent, Shape, shape_of
 from tempo_ir.index import Const, Expr, as_expr, simplify
+from tempo_ir.lowering.formation.rules import is_weighted_sum
 from tempo_ir.lowering.kernels.axis_classes import AxisClasses, reduced_classes
 from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
 from tempo_ir.lowering.kernels.tiles import Coordinate, Lane
@@ -85,11 +87,36 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
         blocks[column] = translator.blocks.columns(shape[column])
         blocks |= {} if row is None else {row: translator.blocks.rows(shape[row])}
         contraction = _contraction(sinks[0].value, shape)
-        if contraction is not None:
+        if contraction is not None and translator.blocks.powers_of_two and _is_weighted(contraction):
+            blocks |= {a: block for a, block in weighted_blocks(translator, contraction).items() if a in free}
+        elif contraction is not None:
             others = prod(programs_along(shape[axis], blocks[axis]) for axis in blocks if axis != column)
             work = multiplications(translator, contraction)
             blocks[column] = translator.blocks.shared_columns(shape[column], work, others)
     return [Iterated(keys[axis], extent, blocks[axis]) for axis, extent in enumerate(shape)]
+
+
+def _is_weighted(op: sdg.ContractOp) -> bool:
+    """Whether the contraction is a sum weighted by a softmax."""
+    return any(is_weighted_sum(op, value, value.owner) for value in op.inputs if isinstance(value.owner, Operation))
+
+
+def weighted_blocks(translator: Translator, op: sdg.ContractOp | SharesOp) -> dict[int, int]:
+    """The blocks along the axes of a sum weighted by a softmax that are lanes: all of the columns, which would each
+    need the weights again, beside some rows."""
+    inputs, output = op.letters
+    number = next((n for n, value in enumerate(op.inputs) if isinstance(value.owner, sdg.SoftmaxOp)), 0)
+    shape = shape_of(op.result.type)[-len(output) :]
+    rows = [axis for axis, letter in enumerate(output) if letter not in inputs[1 - number]]
+    columns = [axis for axis, letter in enumerate(output) if letter not in inputs[number]]
+    held: dict[int, int] = {}
+    if rows:
+        product = widest_element([operand.type for operand in op.inputs], op.name)
+        held[rows[-1]] = translator.blocks.queries(shape[rows[-1]], product)
+    if columns:
+        extent = shape[columns[-1]]
+        held[columns[-1]] = translator.blocks.fitted(extent) if isinstance(extent, int) else 0
+    return held
 
 
 def _is_one_by_one(sinks: Sequence[Sink], column: int) -> bool:

@@ -136,7 +136,11 @@ def reduce_tile(translator: Translator, kind: ReduceKind, tile: Tile, lane: Lane
     """A tile combined along a lane; padding does not count. Nothing is done where there is no lane."""
     if lane is None:
         return tile
-    tile = translator.masked(tile, lane, identity(kind, tile.value.element))
+    return reduce_padded(translator, kind, translator.masked(tile, lane, identity(kind, tile.value.element)), lane)
+
+
+def reduce_padded(translator: Translator, kind: ReduceKind, tile: Tile, lane: Lane) -> Tile:
+    """A tile combined along a lane, whose padding changes nothing."""
     if lane not in tile.lanes:
         tile = Tile(translator.filled(tile, (*tile.lanes, lane)), (*tile.lanes, lane))
     axis = tile.lanes.index(lane)

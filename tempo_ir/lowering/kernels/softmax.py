@@ -13,14 +13,21 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from xdsl.dialects.builtin import NameLoc, StringAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import ReduceKind
 from tempo_ir.dialects.types import Extent
 from tempo_ir.index import as_expr
-from tempo_ir.lowering.kernels.reductions import accumulator, carried_along, inserted, reduce_tile, reduced_axes
+from tempo_ir.lowering.kernels.reductions import (
+    accumulator,
+    carried_along,
+    inserted,
+    reduce_padded,
+    reduce_tile,
+    reduced_axes,
+)
 from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Tile, combine, extents_of, lanes_of
 from tempo_ir.lowering.kernels.translator import Carried, Emitter, Refine, Translator
 
@@ -35,7 +42,7 @@ def emit_softmax(translator: Translator, op: Operation, at: Coordinates) -> Tile
         greatest, total = _statistics_of_block(translator, op, row, along)
     else:
         greatest, total = _statistics(translator, op, row)
-    weight = weight_of(translator, _wide(translator, op, at), greatest)
+    weight = weight_of(translator, _wide(translator, op.operand, at), greatest)
     quotient = combine(translator.builder, ew.DivOp, weight, nonzero(translator, total))
     return Tile(quotient.value.to(translator.element(op.operand)), quotient.lanes)
 
@@ -53,10 +60,10 @@ def covers(translator: Translator, coordinate: Coordinate, extent: Extent) -> bo
     )
 
 
-def _wide(translator: Translator, op: sdg.SoftmaxOp, at: Coordinates) -> Tile:
+def _wide(translator: Translator, operand: SSAValue, at: Coordinates) -> Tile:
     """The operand in the type of the accumulator."""
-    tile = translator.pull(op.operand, at)
-    return Tile(tile.value.to(accumulator(translator.element(op.operand))), tile.lanes, tile.zero_padded)
+    tile = translator.pull(operand, at)
+    return Tile(tile.value.to(accumulator(translator.element(operand))), tile.lanes, tile.zero_padded)
 
 
 def weight_of(translator: Translator, tile: Tile, greatest: Tile) -> Tile:
@@ -76,7 +83,7 @@ def _statistics_of_block(
     translator: Translator, op: sdg.SoftmaxOp, row: Coordinates, along: Coordinate
 ) -> tuple[Tile, Tile]:
     """The greatest element of a row and the sum of the weights, where one block holds all of it."""
-    tile, lanes = _wide(translator, op, inserted(row, {op.axis: along})), lanes_of(row)
+    tile, lanes = _wide(translator, op.operand, inserted(row, {op.axis: along})), lanes_of(row)
     greatest = reduce_tile(translator, ReduceKind.MAX, tile, along.lane)
     greatest = Tile(translator.filled(greatest, lanes), lanes)
     total = reduce_tile(translator, ReduceKind.SUM, weight_of(translator, tile, greatest), along.lane)
@@ -89,7 +96,7 @@ def _statistics(translator: Translator, op: sdg.SoftmaxOp, row: Coordinates) -> 
     known = translator.rows.get(key)
     if known is None:
         with translator.builder.at(translator.depth(row)):
-            greatest, total = Pass(translator, op, row).run()
+            greatest, total = Pass(translator, op, op.operand, op.axis, row).run()
         known = translator.rows[key] = (Tile(greatest, lanes), Tile(total, lanes))
     return known
 
@@ -105,7 +112,8 @@ class Block:
 
 
 class Pass:
-    """One pass over rows, which carries the greatest element so far and the sum of the weights relative to it."""
+    """One pass over rows of `operand` for `op`, which carries the greatest element so far and the sum of the weights
+    relative to it."""
 
     alone = True
     """Whether a block of the rows is read for nothing else."""
@@ -113,14 +121,18 @@ class Pass:
     def __init__(
         self,
         translator: Translator,
-        op: sdg.SoftmaxOp,
+        op: Operation,
+        operand: SSAValue,
+        axis: int,
         row: Coordinates,
     ):
         self.translator = translator
         self.op = op
+        self.operand = operand
+        self.axis = axis
         self.row = row
-        self.axes, self.lanes = reduced_axes(translator, op, op.operand, (op.axis,), row, alone=self.alone)
-        self.element: Attribute = accumulator(translator.element(op.operand))
+        self.axes, self.lanes = reduced_axes(translator, op, operand, (axis,), row, alone=self.alone)
+        self.element: Attribute = accumulator(translator.element(operand))
         translator.unordered.update(axis.key for axis in self.axes)
         self.along = carried_along(translator, self.axes, self.lanes)
 
@@ -148,10 +160,11 @@ class Pass:
         translator, builder = self.translator, self.translator.builder
         outer, builder.location = builder.location, NameLoc(StringAttr(self.op.name), self.op.location)
         (along,) = at
-        tile = _wide(translator, self.op, inserted(self.row, {self.op.axis: along}))
+        tile = _wide(translator, self.operand, inserted(self.row, {self.axis: along}))
+        greatest = tile
         if along.lane is not None:
             tile = translator.masked(tile, along.lane, -math.inf)
-        greatest = reduce_tile(translator, ReduceKind.MAX, tile, along.lane)
+            greatest = reduce_padded(translator, ReduceKind.MAX, tile, along.lane)
         if carried is not None:
             greatest = combine(builder, ew.MaxOp, Tile(carried[0], self.lanes), greatest)
         weight = weight_of(translator, tile, greatest)

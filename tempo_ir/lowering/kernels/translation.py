@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.loop import BodyOperation, BufferAccess, BufferType, FoldOp, YieldOp, enclosing_loops
+from tempo_ir.dialects.loop import BodyOperation, BufferAccess, BufferType, FoldOp, SharesOp, YieldOp, enclosing_loops
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.tile.attributes import PointerType
 from tempo_ir.dialects.tile.structure import KernelOp
@@ -25,6 +25,7 @@ from tempo_ir.lowering.kernels.layout import Array, Layout, array_of
 from tempo_ir.lowering.kernels.nests import GridAxis, Sink, write_all
 from tempo_ir.lowering.kernels.scans import write_scan, write_scatter_add
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder
+from tempo_ir.lowering.kernels.shares import write_shares
 from tempo_ir.lowering.kernels.translator import AxisKey, Decisions, Refine, Source, Translator
 from tempo_ir.names import fresh_name
 
@@ -189,6 +190,8 @@ class _Attempt:
             return write_scan(self.translator, self.leaf, sinks[0], op)
         if len(sinks) == 1 and isinstance(op, sdg.ScatterAddOp):
             return write_scatter_add(self.translator, self.leaf, sinks[0], op)
+        if isinstance(op, SharesOp):
+            return write_shares(self.translator, self.leaf, sinks, op)
         return write_all(self.translator, self.leaf, sinks)
 
 

@@ -191,6 +191,10 @@ class Translator:
         """The values of the kernel that the bodies of its folds read."""
         self.inside: dict[Block, int] = {}
         """The bodies of the folds that are open, and within how many loops their values stand."""
+        self.in_pass = False
+        """Whether what is computed is the scores of a weighted sum, whose queries are held meanwhile."""
+        self.dealt: dict[AxisKey, tuple[Expr, int]] = {}
+        """Axes of which a program has every so manieth block: the first one, and how many programs share the axis."""
         self.iterators: Mapping[str, Expr] = MappingProxyType({})
         """The counters of the folds that are open."""
 
@@ -474,6 +478,7 @@ class Translator:
                         start,
                         lambda c, kept: enter(digit + 1, start_ + c.start * weight, c.lane or lane, kept),
                         fitted,
+                        self.dealt.get(axis.key) if digit == 0 else None,
                     )
                 return carried
 
@@ -491,21 +496,26 @@ class Translator:
         start: Callable[[], Carried],
         body: Callable[[Coordinate, Carried | None], Carried | None],
         fitted: bool,
+        dealt: tuple[Expr, int] | None = None,
     ) -> Carried | None:
-        """Run `body` at the blocks (or points) of `[low, high)`, in a loop unless there is one only."""
+        """Run `body` at the blocks (or points) of `[low, high)`, in a loop unless there is one only; of those dealt out
+        at the ones that the program has."""
         extent = high - low if isinstance(low, int) and isinstance(high, int) else simplify(as_expr(high) - low)
         if extent == 0 or extent == Const(0):
             return carried
         block = 0 if axis.key in self.decisions.points else axis.block
         if fitted and block and isinstance(extent, int) and axis.key in self.decisions.cuts:
             block = min(block, self.blocks.fitted(extent))
-        if (isinstance(extent, int) and extent <= max(block, 1)) or self._lies_whole(axis.key, extent, block):
+        alone = isinstance(extent, int) and extent <= max(block, 1)
+        if dealt is None and (alone or self._lies_whole(axis.key, extent, block)):
             first = as_expr(low)
             lane = self._whole_lane(Lane(axis.key, first, block, high, low, block == extent)) if block else None
             return body(Coordinate(first, lane), carried)
         if carried is None:
             carried = start()
-        with self.builder.loop(self.builder.index(low), self.builder.index(high), block or 1, carried) as loop:
+        first, programs = dealt or (Const(0), 1)
+        begin, step = as_expr(low) + first * (block or 1), programs * (block or 1)
+        with self.builder.loop(self.builder.index(begin), self.builder.index(high), step, carried) as loop:
             counter = self.builder.counter(loop.index, as_expr(low), as_expr(high))
             full = bool(block) and isinstance(extent, int) and extent % block == 0
             lane = Lane(axis.key, counter, block, high, low, full) if block else None

@@ -9,6 +9,7 @@ computed in the same pass.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from xdsl.ir import Attribute, Operation
@@ -16,7 +17,9 @@ from xdsl.ir import Attribute, Operation
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import ReduceKind
+from tempo_ir.dialects.tile.builder import Value
 from tempo_ir.lowering.kernels.contraction import Contraction, columns_of, emit_contract, rows_of
+from tempo_ir.lowering.kernels.reductions import carried_along
 from tempo_ir.lowering.kernels.softmax import Pass, nonzero
 from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine
 from tempo_ir.lowering.kernels.translator import Carried, Emitter, Refine, Translator
@@ -35,7 +38,7 @@ def emit_weighted_sum(translator: Translator, op: Operation, at: Coordinates) ->
     for lanes in (rows, columns):
         if len(lanes) == 2:
             raise Refine(translator.key_of(lanes[0]), points=True)
-    tile = _Weighted(translator, contraction, number, columns).sum()
+    tile = Weighted(translator, contraction, number, columns).sum()
     return Tile(tile.value.to(translator.element(op.result)), tile.lanes)
 
 
@@ -58,40 +61,59 @@ def _softmax_operand(translator: Translator, contraction: Contraction) -> int | 
     return None
 
 
-class _Weighted(Pass):
-    """The pass of a softmax that carries the sum of the rows of the other operand too, each times its weight."""
+class Weighted(Pass):
+    """The pass of a softmax that carries the sum of the rows of the other operand too, each times its weight.
+
+    Operand `number` of the contraction is the softmax, or of shares the scores that it would be of.
+    """
 
     alone = False
 
     def __init__(self, translator: Translator, contraction: Contraction, number: int, columns: tuple[Lane, ...]):
-        op = contraction.op.inputs[number].owner
-        assert isinstance(op, sdg.SoftmaxOp)
+        weights = contraction.op.inputs[number]
+        softmax = weights.owner if isinstance(contraction.op, sdg.ContractOp) else None
         letters = contraction.inputs[number]
+        self.letter = next(letter for letter in letters if letter not in contraction.at)
         super().__init__(
-            translator, op, tuple(contraction.at[letter] for letter in letters if letter in contraction.at)
+            translator,
+            softmax if isinstance(softmax, sdg.SoftmaxOp) else contraction.op,
+            softmax.operand if isinstance(softmax, sdg.SoftmaxOp) else weights,
+            letters.index(self.letter),
+            tuple(contraction.at[letter] for letter in letters if letter in contraction.at),
         )
         self.contraction = contraction
         self.other = 1 - number
-        self.letter = letters[op.axis]
         self.columns = columns
         self.shape = (self.lanes[0].size if self.lanes else 1), (columns[0].size if columns else 1)
+        most = [translator.blocks.keys(axis.block, self.shape[1], contraction.element) for axis in self.axes]
+        self.axes = [replace(axis, block=block) for axis, block in zip(self.axes, most, strict=True)]
+        self.along = carried_along(translator, self.axes, self.lanes)
 
     def sum(self) -> Tile:
         """The weighted sums, over the lanes of the rows and of the columns."""
-        builder = self.translator.builder
         _, total, result = self.run()
+        return combine(
+            self.translator.builder,
+            ew.DivOp,
+            self.laned(result),
+            nonzero(self.translator, Tile(total, self.lanes)),
+        )
+
+    def laned(self, result: Value) -> Tile:
+        """What is carried of the sum, over its lanes."""
         if self.lanes and self.columns:
-            sums = Tile(result, (self.lanes[0], self.columns[0]))
-        else:
-            sums = Tile(builder.reduce(ReduceKind.SUM, result, 1 if self.lanes else 0), self.lanes or self.columns)
-        return combine(builder, ew.DivOp, sums, nonzero(self.translator, Tile(total, self.lanes)))
+            return Tile(result, (self.lanes[0], self.columns[0]))
+        axis = 1 if self.lanes else 0
+        return Tile(self.translator.builder.reduce(ReduceKind.SUM, result, axis), self.lanes or self.columns)
 
     def initial(self) -> list[tuple[float, Attribute, tuple[int, ...]]]:
         return [*super().initial(), (0, self.element, self.shape)]
 
     def step(self, at: list[Coordinate], carried: Carried | None) -> Carried:
         translator, builder = self.translator, self.translator.builder
+        translator.in_pass = True
         block, (along,) = self.block(at, carried), at
+        translator.in_pass = False
         assert along.lane is not None
         values = translator.pull(
             self.contraction.op.inputs[self.other], self.contraction.coordinates(self.other, {self.letter: along})
@@ -105,7 +127,7 @@ class _Weighted(Pass):
             assert block.factor is not None
             factor = block.factor.value[:, None] if self.lanes else block.factor.value
             start = carried[2] * factor
-        element = translator.element(self.contraction.op.result)
+        element = self.contraction.element
         return [*block.carried, builder.dot(weights.to(element), columns.to(element), start)]
 
 

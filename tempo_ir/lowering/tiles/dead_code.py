@@ -10,7 +10,9 @@ from xdsl.traits import IsTerminator
 from xdsl.transforms.dead_code_elimination import is_trivially_dead, would_be_trivially_dead
 
 from tempo_ir.dialects import loop
+from tempo_ir.dialects.sdg.attributes import IndexAttr
 from tempo_ir.dialects.tile import memory, structure
+from tempo_ir.lowering.tiles.launches import launches_of
 
 
 def remove_dead_code(kernel: structure.KernelOp) -> None:
@@ -89,31 +91,55 @@ def _keep(op: structure.ForOp, kept: Sequence[int]) -> None:
 
 
 def remove_dead_buffers(module: ModuleOp) -> int:
-    """Remove stores to buffers that nobody reads, and such buffers; gives how many buffers went."""
-    launches = [op for op in module.walk() if isinstance(op, loop.LaunchOp)]
-    removed = 0
+    """Remove stores that nobody reads to buffers of the program, and such buffers; gives how many buffers went."""
+    removed, launches = 0, launches_of(module)
     for kernel in [op for op in module.ops if isinstance(op, structure.KernelOp)]:
-        own = [launch for launch in launches if launch.kernel.root_reference.data == kernel.sym_name.data]
-        for number in reversed(range(len(own[0].buffers) if own else 0)):
-            removed += _remove_argument(kernel, own, number, launches)
+        own = launches[kernel.sym_name.data]
+        if not own:
+            continue
+        pointers = len(own[0].buffers)
+        for number in reversed(range(pointers)):
+            _remove_stores(kernel, own, number)
+        for number in reversed(range(len(kernel.body.block.args) - pointers)):
+            _remove_scalar(kernel, own, number)
+        for number in reversed(range(pointers)):
+            removed += _remove_argument(kernel, own, number)
     return removed
 
 
-def _remove_argument(
-    kernel: structure.KernelOp, own: Sequence[loop.LaunchOp], number: int, launches: Sequence[loop.LaunchOp]
-) -> int:
-    """Remove what a kernel stores through a pointer, if in no launch anybody reads it; gives how many buffers went."""
+def _remove_scalar(kernel: structure.KernelOp, own: Sequence[loop.LaunchOp], number: int) -> None:
+    """Remove a scalar that a kernel does not use."""
+    argument = kernel.body.block.args[len(own[0].buffers) + number]
+    if argument.first_use is not None:
+        return
+    kernel.body.block.erase_arg(argument)
+    for launch in own:
+        launch.scalars_attr = IndexAttr((*launch.scalars[:number], *launch.scalars[number + 1 :]))
+
+
+def _remove_stores(kernel: structure.KernelOp, own: Sequence[loop.LaunchOp], number: int) -> None:
+    """Remove what a kernel stores through a pointer, if neither it nor anybody after a launch reads it."""
     argument = kernel.body.block.args[number]
     accesses = [op for op in kernel.walk() if isinstance(op, memory.AccessOp) and op.view_op.pointer is argument]
-    if not all(isinstance(op, memory.StoreOp) for op in accesses):
+    stores = [op for op in accesses if isinstance(op, memory.StoreOp)]
+    loads = [op for op in accesses if not isinstance(op, memory.StoreOp)]
+    if not stores or not all(isinstance(op, memory.LoadOp | memory.GatherOp) for op in loads):
+        return
+    if any(_may_follow(load, store, kernel.body.block) for load in loads for store in stores):
+        return
+    if all(_is_unread(launch.buffers[number], launch) for launch in own):
+        for op in stores:
+            op.detach()
+            op.erase()
+        remove_dead_code(kernel)
+
+
+def _remove_argument(kernel: structure.KernelOp, own: Sequence[loop.LaunchOp], number: int) -> int:
+    """Remove a pointer that a kernel does not use; gives how many buffers nobody uses then."""
+    argument = kernel.body.block.args[number]
+    if argument.first_use is not None:
         return 0
     buffers = [launch.buffers[number] for launch in own]
-    if accesses and not all(_is_unread(*pair) for pair in zip(buffers, own, strict=True)):
-        return 0
-    for op in accesses:
-        op.detach()
-        op.erase()
-    remove_dead_code(kernel)
     kernel.body.block.erase_arg(argument)
     for launch in own:
         launch.operands = [buffer for position, buffer in enumerate(launch.buffers) if position != number]
@@ -145,18 +171,26 @@ def _is_unread(buffer: SSAValue, launch: loop.LaunchOp) -> bool:
     return True
 
 
-def _may_follow(other: Operation, launch: Operation, scope: Block) -> bool:
-    """Whether an op may run after a launch, on a buffer that a block makes."""
-    block = launch.parent
-    place: Operation = launch
+def _may_follow(other: Operation, first: Operation, scope: Block) -> bool:
+    """Whether an op may run after another one, in one run of a block round both."""
+    block, place = first.parent, first
     while block is not None:
         around = block.find_ancestor_op_in_block(other)
-        if around is not None and around is not place:
-            return block is not scope or not around.is_before_in_block(place)
+        if around is not None:
+            return _is_repeated(block, scope) or (around is not place and not around.is_before_in_block(place))
         parent = block.parent_op()
         if block is scope or parent is None:
             return True
-        if isinstance(parent, loop.ForOp):
-            return True
         place, block = parent, parent.parent
     return True
+
+
+def _is_repeated(block: Block, scope: Block) -> bool:
+    """Whether a block may run several times in one run of a block round it."""
+    inner: Block | None = block
+    while inner is not None and inner is not scope:
+        parent = inner.parent_op()
+        if parent is None or isinstance(parent, loop.ForOp | structure.ForOp):
+            return True
+        inner = parent.parent
+    return False

@@ -62,6 +62,8 @@ class Indices:
     """
 
     kernel: structure.KernelOp
+    given: Mapping[SSAValue, tuple[SSAValue, int]] = field(default_factory=dict[SSAValue, tuple[SSAValue, int]])
+    """Arguments that are another one and a number."""
     known: dict[SSAValue, Expr] = field(default_factory=dict[SSAValue, Expr])
     symbols: dict[str, SSAValue] = field(default_factory=dict[str, SSAValue])
     programs: dict[int, Expr] = field(default_factory=dict[int, Expr])
@@ -107,6 +109,9 @@ class Indices:
 
     def _argument(self, value: SSAValue, block: Block) -> Expr:
         loop = block.parent_op()
+        if value in self.given:
+            other, number = self.given[value]
+            return self.of(other) + number
         if not isinstance(loop, structure.ForOp) or value is not block.args[0]:
             return self._symbol("v", value)
         low, high = self.of(loop.low), self.of(loop.high)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
 
 from tempo_ir.dialects.tile import memory, structure
+from tempo_ir.index import compare, conj, negate
 from tempo_ir.lowering.tiles.indices import Indices, can_precede, is_within
 from tempo_ir.lowering.tiles.places import Place, Places
 
@@ -26,6 +27,14 @@ class Merged:
     branch: structure.IfOp
     then: Tile
     otherwise: Tile
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """A tile that a branch makes, where it is known that the branch is taken."""
+
+    branch: structure.IfOp
+    tile: Tile
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +61,18 @@ class Carried:
     never: bool = False
 
 
-Tile: TypeAlias = SSAValue | Merged | Masked | Carried
+Tile: TypeAlias = SSAValue | Merged | Taken | Masked | Carried
 
 
 @dataclass(frozen=True)
 class Known:
-    """The tile at a place; of lanes that the place masks `other` is known where it was loaded, nothing where stored."""
+    """The tile at a place; of lanes that the place masks `other` is known where it was loaded, nothing where stored.
+    It is known `where` some branches go one way, the first region or the other."""
 
     tile: Tile
     other: Attribute | None
     was_loaded: bool
+    where: tuple[tuple[structure.IfOp, bool], ...] = ()
 
 
 State: TypeAlias = dict[Place, Known]
@@ -110,7 +121,7 @@ class Walk:
         """A place that is known is not loaded."""
         place = self.places.of(op)
         known = state.get(place)
-        if known is None:
+        if known is None or known.where:
             state[place] = Known(op.result, other_of(op), True)
         elif (tile := self.as_loaded(known, place, op)) is not None:
             self.found.loads[op] = tile
@@ -156,16 +167,27 @@ class Walk:
         if op.otherwise is not None:
             self.block(op.otherwise.block, otherwise)
         state.clear()
-        for place, one in then.items():
-            other = otherwise.get(place)
-            if other is None:
-                continue
+        for place in {**then, **otherwise}:
+            known = self.after_branch(op, then.get(place), otherwise.get(place))
+            if known is not None:
+                state[place] = known
+
+    def after_branch(self, op: structure.IfOp, one: Known | None, other: Known | None) -> Known | None:
+        """What is known of a place behind a branch."""
+        then, otherwise = op.then.block, _block(op.otherwise)
+        if one is not None and other is not None:
             alike = (one.other, one.was_loaded) == (other.other, other.was_loaded)
             outside = (one.other, one.was_loaded) if alike else (None, False)
-            if one.tile is other.tile:
-                state[place] = Known(one.tile, *outside)
-            elif self.can_leave(one.tile, op.then.block) and self.can_leave(other.tile, _block(op.otherwise)):
-                state[place] = Known(Merged(op, one.tile, other.tile), *outside)
+            if one.tile is other.tile and one.where == other.where:
+                return Known(one.tile, *outside, one.where)
+            if not one.where and not other.where:
+                if self.can_leave(one.tile, then) and self.can_leave(other.tile, otherwise):
+                    return Known(Merged(op, one.tile, other.tile), *outside)
+        if one is not None and self.can_leave(one.tile, then):
+            return replace(one, tile=Taken(op, one.tile), where=((op, True), *one.where))
+        if other is not None and self.can_leave(other.tile, otherwise):
+            return replace(other, tile=Taken(op, other.tile), where=((op, False), *other.where))
+        return None
 
     def can_leave(self, tile: Tile, block: Block | None) -> bool:
         """Whether a tile can be had before the branch that makes it: no memory is read, nor any loop run for it."""
@@ -174,6 +196,8 @@ class Walk:
                 return True
             case Merged(branch, then, otherwise):
                 return all(self.can_leave(each, block) for each in (branch.condition, then, otherwise))
+            case Taken(_, inner):
+                return self.can_leave(inner, block)
             case Masked(inner, access):
                 return self.can_leave(inner, block) and all(self.can_leave(each, block) for each in mask_values(access))
             case Carried():
@@ -241,7 +265,7 @@ class Walk:
         """A place with what it holds before the first iteration; None if that cannot be said."""
         counter, low = self.indices.counter(op).name, self.indices.of(op.low)
         first = before.get(place.at(counter, low))
-        if first is not None and (tile := self.as_loaded(first, place, accesses[0])) is not None:
+        if first is not None and not first.where and (tile := self.as_loaded(first, place, accesses[0])) is not None:
             return Carried(op, accesses[0], place, tile)
         runs = [self.runs_first(access, op) for access in accesses]
         if True in runs:
@@ -271,9 +295,29 @@ class Walk:
         counter = self.indices.counter(carried.loop)
         following = carried.place.at(counter.name, counter + carried.loop.step_size)
         known = state.get(following)
-        if known is None or _is_made_up(known.tile):
+        if known is None or not all(self.goes(carried.loop, *each) for each in known.where):
             return None
-        return self.as_loaded(known, following, carried.access)
+        known = replace(known, tile=self.before_next(known.tile, carried.loop))
+        return None if _is_made_up(known.tile) else self.as_loaded(known, following, carried.access)
+
+    def before_next(self, tile: Tile, loop: structure.ForOp) -> Tile:
+        """A tile where there is a next iteration: a branch that is taken then gives its own."""
+        match tile:
+            case Merged(branch, then, otherwise):
+                if self.goes(loop, branch, True):
+                    return Taken(branch, self.before_next(then, loop))
+                return self.before_next(otherwise, loop) if self.goes(loop, branch, False) else tile
+            case _:
+                return tile
+
+    def goes(self, loop: structure.ForOp, branch: structure.IfOp, holds: bool) -> bool:
+        """Whether a branch of an iteration that is not the last one is known to go one way."""
+        condition = self.indices.condition(branch.condition)
+        counter, high = self.indices.counter(loop), self.indices.of(loop.high)
+        if condition is None:
+            return False
+        is_next = compare("<", counter + loop.step_size, high)
+        return self.places.cannot_hold(conj(is_next, negate(condition) if holds else condition))
 
 
 def _is_made_up(tile: Tile) -> bool:
@@ -281,7 +325,7 @@ def _is_made_up(tile: Tile) -> bool:
     match tile:
         case Merged(_, then, otherwise):
             return _is_made_up(then) or _is_made_up(otherwise)
-        case Masked(inner, _):
+        case Masked(inner, _) | Taken(_, inner):
             return _is_made_up(inner)
         case Carried():
             return tile.never

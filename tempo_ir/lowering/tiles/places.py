@@ -159,17 +159,19 @@ class Places:
         above, below = distance + (first_low - second_high - 1), -distance + (second_low - first_high - 1)
         if self.indices.at_least_zero(above) or self.indices.at_least_zero(below):
             return True
-        meet = conj(compare("<", above, 0), compare("<", below, 0))
-        ranges = [each for each in self.indices.facts.ranges if each[0] in free_symbols(distance)]
-        held = [conj(compare("<=", low, Sym(name)), compare("<=", Sym(name), high)) for name, low, high in ranges]
-        return _is_impossible(conj(meet, *held))
+        return self.cannot_hold(conj(compare("<", above, 0), compare("<", below, 0)))
 
+    def cannot_hold(self, condition: Cond) -> bool:
+        """Whether isl proves that a condition fails, whatever the values of the kernel are."""
+        from tempo_ir.index import isl  # only where the offsets of a ring meet, and where branches hang together
 
-def _is_impossible(condition: Cond) -> bool:
-    """Whether isl proves that no numbers meet a condition."""
-    from tempo_ir.index import isl  # only where the offsets of a ring meet
-
-    try:
-        return isl.condition_set(Space(()), (), condition).is_empty()
-    except isl.NotAffine:
-        return False
+        names = free_symbols(condition)
+        held = [
+            conj(compare("<=", low, Sym(name)), compare("<=", Sym(name), high))
+            for name, low, high in self.indices.facts.ranges
+            if name in names
+        ]
+        try:
+            return isl.condition_set(Space(()), (), conj(condition, *held)).is_empty()
+        except isl.NotAffine:
+            return False

@@ -14,7 +14,7 @@ from tempo_ir.dialects.tile.attributes import INDEX, element_of, shape_of
 from tempo_ir.dialects.tile.builder import number_attribute
 from tempo_ir.index import Const
 from tempo_ir.lowering.tiles.indices import is_within
-from tempo_ir.lowering.tiles.known import Carried, Found, Masked, Merged, Tile
+from tempo_ir.lowering.tiles.known import Carried, Found, Masked, Merged, Taken, Tile
 from tempo_ir.lowering.tiles.places import Places
 
 Inserter: TypeAlias = Callable[[Operation], Operation]
@@ -145,6 +145,10 @@ class Rewriting:
                 select.result.name_hint = lhs.name_hint
                 self.values[tile] = select.result
                 return select.result
+            case Taken(branch, inner):
+                value = self.value(inner, branch)
+                leave(value, branch)
+                return value
             case Masked(inner, access):
                 put = prelude.insert if prelude is not None and before is prelude.loop else _inserter(before)
                 mask = self.mask(access, _inserter(before) if prelude is None else prelude.insert, prelude)

@@ -29,10 +29,12 @@ In turn, until nothing changes:
 - A loop carries the tile of a place that each iteration loads and the one before stored: the same place, or that of
   `t - 1`. The first one is known, or loaded before the loop, in a branch if the loop may not run. Where the load stands
   in a branch that the first iteration does not take, the first tile is zeros that nobody uses. After a branch that
-  stores, the place holds a select; what is computed in it then is before it.
+  stores, the place holds a select, and what is computed in the branch then is before it; what the last iteration alone
+  does not store needs none. What a branch loads and the program loads behind it too is loaded before it.
 - What does not vary in a loop and lies where the loop does not write is loaded before it, up to `limit` elements; that
   not every iteration loads too, where all launches pass a buffer that surely has it.
-- Stores to buffers that nobody reads go, with their arguments and buffers; and dead code.
+- A loop whose first iteration does nothing begins with the second. Stores that nobody reads go, with their arguments
+  and buffers; and dead code.
 
 Places are compared as index expressions; two are apart where their distance is proved to be greater than what they
 span. Distinct pointers never lead to the same memory (`tile.kernel`). A kernel's programs run in any order and at the
@@ -43,23 +45,20 @@ where it is a gather, or where its block differs from what was stored.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
+from xdsl.transforms.common_subexpression_elimination import cse
 
-from tempo_ir.dialects.loop import BufferType, LaunchOp
 from tempo_ir.dialects.tile.structure import KernelOp
-from tempo_ir.dialects.types import shape_of
+from tempo_ir.lowering.tiles.branches import raise_loads, skip_first
 from tempo_ir.lowering.tiles.dead_code import remove_dead_buffers, remove_dead_code
 from tempo_ir.lowering.tiles.hoisting import hoist_loads
 from tempo_ir.lowering.tiles.indices import Indices
 from tempo_ir.lowering.tiles.known import Walk
+from tempo_ir.lowering.tiles.launches import Launched, launched, launches_of
 from tempo_ir.lowering.tiles.places import Places
 from tempo_ir.lowering.tiles.rewriting import Rewriting
 from tempo_ir.passes.remarks import count
@@ -67,6 +66,7 @@ from tempo_ir.passes.remarks import count
 LIMIT = 16_384
 """Elements: in 32 bits, half of the registers of a program of 8 warps."""
 ROUNDS = 8
+NOTHING_SAID = Launched()
 
 
 @dataclass(frozen=True)
@@ -78,45 +78,30 @@ class TileForwardStoresPass(ModulePass):
     limit: int = LIMIT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        room = room_of_arguments(op)
+        launches = launches_of(op)
         for kernel in [inner for inner in op.ops if isinstance(inner, KernelOp)]:
-            count(self, "forwarded", forward_stores(kernel, self.limit, room))
+            told = launched(kernel, launches[kernel.sym_name.data])
+            count(self, "forwarded", forward_stores(kernel, self.limit, told))
         count(self, "buffers removed", remove_dead_buffers(op))
 
 
-def forward_stores(kernel: KernelOp, limit: int = LIMIT, room: Mapping[SSAValue, int] = MappingProxyType({})) -> int:
-    """Rewrite one kernel, behind whose pointers there is `room` for so many elements for certain; gives how many loads
-    went or moved before a loop."""
+def forward_stores(kernel: KernelOp, limit: int = LIMIT, told: Launched = NOTHING_SAID) -> int:
+    """Rewrite one kernel, of whose arguments the launches say something; gives how many loads went or moved."""
     total = 0
     for _ in range(ROUNDS):
-        places = Places(Indices(kernel), room)
-        walk = Walk(places, limit)
+        changed = skip_first(kernel, _places(kernel, told))
+        changed += raise_loads(kernel, Walk(_places(kernel, told), limit))
+        walk = Walk(_places(kernel, told), limit)
         walk.block(kernel.body.block, {})
-        Rewriting(places, walk.found).apply()
-        moved = hoist_loads(kernel, Places(Indices(kernel), room), limit)
+        Rewriting(walk.places, walk.found).apply()
+        changed += len(walk.found.loads) + hoist_loads(kernel, _places(kernel, told), limit)
         remove_dead_code(kernel)
-        changed = len(walk.found.loads) + moved
         total += changed
         if not changed:
             break
+        cse(kernel)
     return total
 
 
-def room_of_arguments(module: ModuleOp) -> dict[SSAValue, int]:
-    """Elements that there are behind each pointer of a kernel in all of its launches: of buffers of one row."""
-    kernels = {op.sym_name.data: op for op in module.ops if isinstance(op, KernelOp)}
-    room: dict[SSAValue, int] = {}
-    for launch in [op for op in module.walk() if isinstance(op, LaunchOp)]:
-        arguments = kernels[launch.kernel.root_reference.data].body.block.args
-        for argument, buffer in zip(arguments, launch.buffers, strict=False):
-            found = _room(buffer)
-            room[argument] = min(room.get(argument, found), found)
-    return room
-
-
-def _room(buffer: SSAValue) -> int:
-    assert isinstance(buffer.type, BufferType)
-    shape = shape_of(buffer.type.row)
-    if buffer.type.dims or not all(isinstance(extent, int) for extent in shape):
-        return 0
-    return math.prod(extent for extent in shape if isinstance(extent, int))
+def _places(kernel: KernelOp, told: Launched) -> Places:
+    return Places(Indices(kernel, told.given), told.room)

@@ -117,6 +117,18 @@ def largest(value: SSAValue) -> int | None:
             parts = largest(lhs), largest(rhs)
             known = parts[0] is not None and parts[1] is not None and is_natural(lhs) and is_natural(rhs)
             return (parts[0] or 0) * (parts[1] or 0) if known else None
+        case ew.SubOp(lhs=lhs, rhs=rhs):
+            less, most = constant_of(rhs), largest(lhs)
+            return None if less is None or most is None else most - less
+        case ew.MaxOp(lhs=lhs, rhs=rhs):
+            parts = largest(lhs), largest(rhs)
+            return None if parts[0] is None or parts[1] is None else max(parts[0], parts[1])
+        case ew.ModOp(rhs=rhs):
+            divisor = constant_of(rhs)
+            return divisor - 1 if divisor is not None and divisor > 0 else None
+        case ew.FloorDivOp(lhs=lhs, rhs=rhs):
+            divisor, most = constant_of(rhs), largest(lhs)
+            return most // divisor if divisor is not None and divisor > 0 and most is not None else None
         case ew.MinOp(lhs=lhs, rhs=rhs):
             return min((part for part in (largest(lhs), largest(rhs)) if part is not None), default=None)
         case _:

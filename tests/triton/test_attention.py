@@ -1,0 +1,114 @@
+"""Attention on a GPU: keys in shares that are computed side by side and combined; in Triton's interpreter."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import tempo_ir as tp
+from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.lowering.kernels.blocks import TARGETS
+from tempo_ir.lowering.triton.interpreter import run_interpreted
+from tempo_ir.runtime.compiler import lower, module_of
+
+NUMPY = {tp.f32: np.dtype(np.float32), tp.f16: np.dtype(np.float16), tp.bf16: np.dtype(ml_dtypes.bfloat16)}
+TOLERANCE = {tp.f32: 1e-5, tp.f16: 4e-3, tp.bf16: 3e-2}
+
+
+@tp.program
+def last(dtype=tp.f32, heads=2, group=3, width=8, window=None, masked=False):
+    """Attention of the last step alone, over a cache as long as the call."""
+    t, T = tp.dim("t")
+    q = tp.input("q", dtype[heads, group, width], over=t)
+    k, v = (tp.input(name, dtype[heads, width], over=t) for name in "kv")
+    past = slice(0 if window is None else tp.maximum(0, t - window + 1), t + 1)
+    scores = tp.einsum("hgd,nhd->hgn", q, k[past])
+    if masked:
+        bias = tp.input("bias", dtype[1], over=t)
+        scores = scores + bias[past].reshape(1, 1, -1)
+    mixed = tp.einsum("hgn,nhd->hgd", tp.softmax(scores), v[past])
+    tp.output("mixed", mixed[T - 1])
+
+
+def kernels_of(program, target: str = "triton-interpret") -> list[str]:
+    """The names of the kernels of a program, in their order."""
+    module = lower(module_of(program), target).lowered
+    return [op.sym_name.data for op in module.ops if isinstance(op, KernelOp)]
+
+
+def drawn(steps: int, dtype, heads: int, group: int, width: int) -> dict[str, np.ndarray]:
+    """Queries, keys and values."""
+    random = np.random.default_rng(steps)
+    shapes = {"q": (heads, group, width), "k": (heads, width), "v": (heads, width)}
+    return {name: random.standard_normal((steps, *shape)).astype(NUMPY[dtype]) for name, shape in shapes.items()}
+
+
+def expected(inputs: dict[str, np.ndarray], bias: np.ndarray | float = 0.0) -> np.ndarray:
+    """In f64."""
+    q, k, v = (inputs[name].astype(np.float64) for name in "qkv")
+    scores = np.einsum("hgd,nhd->hgn", q[-1], k) + bias
+    greatest = scores.max(axis=-1, keepdims=True)
+    weights = np.exp(scores - np.where(greatest == -np.inf, 0, greatest))
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.einsum("hgn,nhd->hgd", weights / np.where(total == 0, 1, total), v)
+
+
+@pytest.mark.parametrize(
+    ("steps", "dtype", "settings"),
+    [
+        (1, tp.f32, {}),
+        (65, tp.f32, {"width": 24}),
+        (600, tp.f32, {}),
+        (700, tp.f32, {"heads": 1, "group": 17}),
+        (300, tp.f16, {"width": 80, "group": 1}),
+        (300, tp.bf16, {"group": 4}),
+    ],
+    ids=str,
+)
+def test_a_long_cache_is_attended_to_in_shares(steps, dtype, settings):
+    settings = {"heads": 2, "group": 3, "width": 8, **settings}
+    program = last(dtype=dtype, **settings)
+    assert kernels_of(program) == ["contract_shares", "max_eq_exp_contract"]
+    inputs = drawn(steps, dtype, **settings)
+    got = run_interpreted(lower(module_of(program), "triton-interpret").lowered, inputs, {"T": steps})["mixed"]
+    np.testing.assert_allclose(got.astype(np.float64), expected(inputs), rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("kept", ["none", "one share", "the last key"])
+def test_shares_without_a_key_that_counts_change_nothing(kept):
+    """Scores of -inf, as those of shares that have no keys at all: no NaN comes of them."""
+    steps = 400
+    bias = np.full((steps, 1), -np.inf, np.float32)
+    bias[{"none": slice(0, 0), "one share": slice(64, 70), "the last key": slice(steps - 1, None)}[kept]] = 0
+    inputs = drawn(steps, tp.f32, 2, 3, 8)
+    module = lower(module_of(last(masked=True)), "triton-interpret").lowered
+    got = run_interpreted(module, {**inputs, "bias": bias}, {"T": steps})["mixed"]
+    np.testing.assert_allclose(got, expected(inputs, bias[:, 0]), rtol=1e-5, atol=1e-5)
+    if kept == "none":
+        assert not got.any()
+
+
+def test_a_long_window_is_in_shares_and_a_short_one_is_not():
+    assert kernels_of(last(window=4096), "sm_90") == ["contract_shares", "max_eq_exp_contract"]
+    assert kernels_of(last(window=256), "sm_90") == ["contract_softmax"]
+    inputs = drawn(700, tp.f32, 2, 3, 8)
+    module = lower(module_of(last(window=600)), "triton-interpret").lowered
+    got = run_interpreted(module, inputs, {"T": 700})["mixed"]
+    within = {name: array[-600:] for name, array in inputs.items()}
+    np.testing.assert_allclose(got, expected(within), rtol=1e-5, atol=1e-5)
+
+
+def test_programs_enough_need_no_shares():
+    assert kernels_of(last(heads=256), "sm_90") == ["contract_softmax"]
+    assert kernels_of(last(heads=2), "cpu") == ["contract_softmax"]
+
+
+def test_how_many_shares_there_are():
+    blocks = TARGETS["sm_90"]
+    assert blocks.key_shares(None, 8) == 32
+    assert blocks.key_shares(None, 1) == 64
+    assert blocks.key_shares(None, 133) == blocks.key_shares(None, 10_000) == 1
+    assert blocks.key_shares(4096, 8) == 16
+    assert blocks.key_shares(511, 8) == 1
+    assert TARGETS["cpu"].key_shares(None, 1) == 1
