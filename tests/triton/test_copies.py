@@ -13,11 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 import tempo_ir as tp
 from tempo_ir.dialects import loop
+from tempo_ir.dialects.loop.transfers import is_copied
 from tempo_ir.index import Slice, evaluate
 from tempo_ir.lowering.kernels.layout import Layout, array_of, element_bytes
+from tempo_ir.lowering.kernels.loop_lower_kernels import lower_kernels
 from tempo_ir.lowering.triton.package import write_package
 from tempo_ir.runtime.compiler import lower
 from tests.storage.test_swaps import AGAIN, BACK, SEVERAL, text_of
@@ -51,11 +54,8 @@ class Walk:
                     if region is not None:
                         yield from self.work(region.block)
                 case loop.AccessOperation():
-                    what = f"{op.name} at {self.values}"
-                    yield (
-                        what,
-                        *([a for access in each for a in self.touched(access)] for each in (op.reads, op.writes)),
-                    )
+                    reads, writes = map(self.all_touched, (op.reads, op.writes))
+                    yield f"{op.name} at {self.values}", reads, writes
                 case _:
                     pass
 
@@ -84,16 +84,23 @@ class Walk:
         return [*ranges, *Layout.of(access.buffer.type, self.program.space).room]
 
 
+def lowered_both_ways(name: str) -> tuple[ModuleOp, ModuleOp]:
+    """A program as loops with leaves, and with a launch for each of these."""
+    module = lower(parsed(text_of(*PROGRAMS[name])), "sm_90").loop
+    assert module is not None
+    lowered = module.clone()
+    lower_kernels(lowered, "sm_90", join=False)
+    return module, lowered
+
+
 def order_of(name: str, package: Path) -> Order:
     """What a recorded call of a program does, stream by stream."""
-    levels = lower(parsed(text_of(*PROGRAMS[name])), "sm_90")
-    assert levels.loop is not None
-    (program,) = [op for op in levels.loop.ops if isinstance(op, loop.ProgramOp)]
+    module, lowered = lowered_both_ways(name)
+    (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
     bounds = BOUNDS[name]
     shape = [*([bounds["I"]] if "I" in bounds else []), bounds["T"], 3]
     if not package.exists():
-        assert levels.lowered is not None
-        write_package(levels.lowered, package)
+        write_package(lowered, package)
     found = record(package, program.sym_name.data, {"x": shape}, {**bounds, "streams": True})
     addresses: dict[object, int] = {}
     for op in (op for op in program.operations() if isinstance(op, loop.NamedBufferOperation)):
@@ -153,9 +160,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_event_that_is_left_out_is_a_race(fault, tmp_path):
     package = tmp_path / "back"
-    module = lower(parsed(text_of(*PROGRAMS["back"])), "sm_90").lowered
-    assert module is not None
-    write_package(module, package)
+    write_package(lowered_both_ways("back")[1], package)
     file, old, new = FAULTS[fault]
     text = (package / file).read_text()
     assert old in text
@@ -165,9 +170,7 @@ def test_an_event_that_is_left_out_is_a_race(fault, tmp_path):
 
 def test_a_call_that_does_not_wait_for_its_copies_is_seen(tmp_path):
     package = tmp_path / "again"
-    module = lower(parsed(text_of(*PROGRAMS["again"])), "sm_90").lowered
-    assert module is not None
-    write_package(module, package)
+    write_package(lowered_both_ways("again")[1], package)
     support = package / "support.py"
     text = support.read_text()
     for wait in (".wait_event(rows.pop(known))", ".wait_stream(self.stream)"):
@@ -177,6 +180,20 @@ def test_a_call_that_does_not_wait_for_its_copies_is_seen(tmp_path):
     order = order_of("again", package)
     assert order.races
     assert not order.is_done(STREAM)
+
+
+def test_launches_keep_the_rows_that_they_touch():
+    module = lower(parsed(text_of(*PROGRAMS["several"])), "sm_90").lowered
+    assert module is not None
+    copied = [op for op in module.walk() if isinstance(op, loop.LaunchOp) and any(map(is_copied, op.buffers))]
+    assert copied
+    for launch in copied:  # joined with others or not
+        assert {buffer for buffer, _, _ in launch.touched or ()} == {*filter(is_copied, launch.buffers)}
+    first = next(launch for launch in copied if len(launch.buffers) > 1 and launch.touched)
+    known = list(first.touched or ())
+    gone = first.buffers[0]
+    first.remove_buffer(0)
+    assert list(first.touched or ()) == [row for row in known if row[0] is not gone]
 
 
 def test_copies_in_the_interpreter_give_the_same_numbers():

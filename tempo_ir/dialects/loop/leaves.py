@@ -441,6 +441,13 @@ class LaunchOp(LoopOperation):
             return None
         return tuple((self.operands[number], index, writes) for number, index, writes in self.touched_attr.data)
 
+    def remove_buffer(self, number: int) -> None:
+        """Take one of the buffers away, with what is said of its rows."""
+        if self.touched_attr is not None:
+            rows = [row for row in self.touched_attr.data if row[0] != number]
+            self.touched_attr = TouchedAttr(tuple((each - (each > number), index, way) for each, index, way in rows))
+        self.operands = [buffer for position, buffer in enumerate(self.buffers) if position != number]
+
     def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
         for scalar in self.scalars:
             yield f"scalar '{scalar}'", free_symbols(scalar)
