@@ -18,7 +18,7 @@ from tempo_ir.lowering.targets import GPU_PASSES
 from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.compiling import Figures, compile_kernels
 from tempo_ir.lowering.triton.machines import machine_of
-from tempo_ir.lowering.triton.printer import PRECISIONS, KernelSource, Style
+from tempo_ir.lowering.triton.style import PRECISIONS, KernelSource, Style
 from tempo_ir.runtime.compiler import LOOP_PASSES, Levels, lower, module_of, run_passes
 from tempo_ir.tools import programs
 from tempo_ir.tools.parsing import own_context, parse_module
@@ -102,8 +102,8 @@ def write_table(target: str, rows: list[tuple[str, KernelSource, Figures]]) -> N
 
 def promises_tensor_cores(source: KernelSource, target: str) -> bool:
     """Whether a kernel has a product that the matrix units of the target compute: of 16 bits, on AMD of 32 too."""
-    dots = [line for line in source.text.splitlines() if "tl.dot(" in line]
-    return any(re.search(r"\.to\(tl\.b?float16\)", line) for line in dots) or (bool(dots) and target == "gfx942")
+    dots = re.findall(r"tl\.dot\(.*?input_precision", source.text, re.DOTALL)
+    return any(re.search(r"\.to\(tl\.b?float16\)", dot) for dot in dots) or (bool(dots) and target == "gfx942")
 
 
 def check(source: KernelSource, found: Figures, target: str) -> None:

@@ -21,6 +21,7 @@ from tempo_ir.index import Const, Expr, as_expr, simplify
 from tempo_ir.lowering.formation.rules import is_weighted_sum
 from tempo_ir.lowering.kernels.axis_classes import AxisClasses, reduced_classes
 from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
+from tempo_ir.lowering.kernels.scopes import name_axis
 from tempo_ir.lowering.kernels.tiles import Coordinate, Lane
 from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Source, Translator
 
@@ -77,6 +78,8 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
     keys = [AxisKey(owner, axis) for axis in range(len(shape))]
     free = [axis for axis in range(len(shape)) if keys[axis] not in translator.decisions.points]
     column, row = lane_axes(sinks[0].value, shape, free)
+    if translator.blocks.filling and row is not None and 1 in (shape[column or 0], shape[row]):
+        column, row = (row if shape[column or 0] == 1 else column), None  # a vector fills the threads
     blocks = dict.fromkeys(range(len(shape)), 0)
     if column is not None and translator.blocks.filling and _is_one_by_one(sinks, column):
         rows = None if row is None else shape[row]
@@ -92,7 +95,8 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
         elif contraction is not None:
             others = prod(programs_along(shape[axis], blocks[axis]) for axis in blocks if axis != column)
             work = multiplications(translator, contraction)
-            blocks[column] = translator.blocks.shared_columns(shape[column], work, others)
+            streamed = _is_last_letter(contraction, column)
+            blocks[column] = translator.blocks.shared_columns(shape[column], work, others, streamed)
     return [Iterated(keys[axis], extent, blocks[axis]) for axis, extent in enumerate(shape)]
 
 
@@ -174,6 +178,12 @@ def lane_axes(value: SSAValue, shape: Shape, free: Sequence[int]) -> tuple[int |
 
 def _only_in(letter: str, number: int, inputs: Sequence[str]) -> bool:
     return all((letter in letters) == (other == number) for other, letters in enumerate(inputs))
+
+
+def _is_last_letter(op: sdg.ContractOp, axis: int) -> bool:
+    """Whether an operand of a contraction has an axis of the result as its last one, where memory is contiguous."""
+    inputs, output = op.letters
+    return any(letters.endswith(output[axis]) for letters in inputs)
 
 
 def _contraction(value: SSAValue, shape: Shape) -> sdg.ContractOp | None:
@@ -262,8 +272,11 @@ def program_coordinate(translator: Translator, axis: Iterated, number: int) -> t
     block = axis.block
     blocks = as_expr(axis.extent) if not block else simplify((as_expr(axis.extent) + (block - 1)) // block)
     count: Extent = blocks.value if isinstance(blocks, Const) else blocks
-    counter: Expr = builder.counter(builder.program_id(number), Const(0), blocks, "p")
+    program = builder.program_id(number)
+    counter: Expr = builder.counter(program, Const(0), blocks, "p")
     if not block:
+        if (name := translator.axis_name(axis.key)) is not None:
+            name_axis(program, name)
         return Coordinate(counter), count
     first = counter * block
     full = isinstance(axis.extent, int) and axis.extent % block == 0

@@ -16,6 +16,7 @@ from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import element
 from tempo_ir.index import Expr, Space, Sym
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, doubled, reduced_classes, values_of
+from tempo_ir.lowering.kernels.axis_names import AxisNames
 from tempo_ir.lowering.kernels.blocks import Blocks
 from tempo_ir.lowering.kernels.collapse import Body, collapsed
 from tempo_ir.lowering.kernels.draws import start_of
@@ -166,6 +167,7 @@ class _Attempt:
             self.builder[STATUS] if checked else None,
             emit_fold,
             _shared_axes(body.block),
+            AxisNames.read(leaf, body.block, body.yielded).of if blocks.powers_of_two else lambda key: None,
         )
 
     def source(self, access: BufferAccess, array: Array) -> Source:

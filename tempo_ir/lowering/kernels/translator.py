@@ -167,6 +167,7 @@ class Translator:
         status: Value | None = None,
         fold: Callable[[Translator, SSAValue, Coordinates], Tile] | None = None,
         shared: Mapping[AxisKey, object] = MappingProxyType({}),
+        axis_name: Callable[[object], str | None] = lambda key: None,
     ):
         self.builder = builder
         self.sources = sources
@@ -186,6 +187,8 @@ class Translator:
         self.fold = fold
         self.shared = shared
         """What reduced axes are the same axis: where one block holds it, all reductions along it share their lane."""
+        self.axis_name = axis_name
+        """What an axis is called, where kernels are read by people."""
         self._lanes: dict[tuple[object, ...], Lane] = {}
         self.aliases: dict[SSAValue, SSAValue] = {}
         """The values of the kernel that the bodies of its folds read."""
@@ -290,8 +293,9 @@ class Translator:
     def _place(self, axis: _ViewAxis) -> Value | tuple[Value, int]:
         if axis.positions is not None:
             return axis.positions
-        start = self.builder.index(axis.start)
-        return start if axis.lane is None else (start, axis.lane.size)
+        if axis.lane is None:
+            return self.builder.index(axis.start)
+        return self.first(axis.lane), axis.lane.size
 
     def _view(self, source: Source, offset: Expr, axes: Sequence[_ViewAxis]) -> Value:
         sizes, strides = tuple(axis.size for axis in axes), tuple(axis.stride for axis in axes)
@@ -357,6 +361,10 @@ class Translator:
         accessed = self._access(target, at)
         self.builder.atomic_add(self.filled(tile, accessed.lanes), accessed.view, *accessed.places)
 
+    def first(self, lane: Lane) -> Value:
+        """The first index of a lane."""
+        return self.builder.first(lane.first, self.axis_name(lane.axis))
+
     def filled(self, tile: Tile, lanes: tuple[Lane, ...]) -> Value:
         """The tile stretched to `lanes`."""
         return filled(self.builder, tile, lanes)
@@ -367,7 +375,7 @@ class Translator:
         """The tile with `identity` in the padding of a lane."""
         if lane.full or (identity == 0 and lane in tile.zero_padded):
             return tile
-        inside = self.builder.in_range(self.builder.index(lane.first), lane.size, self.builder.index(lane.limit))
+        inside = self.builder.in_range(self.first(lane), lane.size, self.builder.index(lane.limit))
         masked = combine(
             self.builder,
             ew.SelectOp,
@@ -515,7 +523,8 @@ class Translator:
             carried = start()
         first, programs = dealt or (Const(0), 1)
         begin, step = as_expr(low) + first * (block or 1), programs * (block or 1)
-        with self.builder.loop(self.builder.index(begin), self.builder.index(high), step, carried) as loop:
+        name = self.axis_name(axis.key)
+        with self.builder.loop(self.builder.index(begin), self.builder.index(high), step, carried, name) as loop:
             counter = self.builder.counter(loop.index, as_expr(low), as_expr(high))
             full = bool(block) and isinstance(extent, int) and extent % block == 0
             lane = Lane(axis.key, counter, block, high, low, full) if block else None

@@ -172,7 +172,10 @@ def _is_unread(buffer: SSAValue, launch: loop.LaunchOp) -> bool:
 
 
 def _may_follow(other: Operation, first: Operation, scope: Block) -> bool:
-    """Whether an op may run after another one, in one run of a block round both."""
+    """Whether an op may run after another one, in one run of a block round both; a loop round the other one reads its
+    condition after it."""
+    if other is not first and other.is_ancestor(first):
+        return True
     block, place = first.parent, first
     while block is not None:
         around = block.find_ancestor_op_in_block(other)

@@ -16,7 +16,10 @@ SUPPORT = (
     *"argsort call_host check make_host placed scatter_add sort".split(),
 )
 """What `support.py` gives."""
-LOCALS = tuple("arena arrays buffers copies device extents graphs hosts memory scalars seed start steps torch".split())
+LOCALS = (
+    *"arena arrays buffers copies device extents graphs hosts".split(),
+    *"kernels memory scalars seed start steps torch".split(),
+)
 """What drivers call things that have no name of the program's."""
 
 

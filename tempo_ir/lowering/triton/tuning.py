@@ -1,4 +1,5 @@
-"""How many warps run a program of a kernel: as many as keep what it holds at once in registers.
+"""How many warps run a program of a kernel: as many as keep what it holds at once in registers; and how many stages
+its loops have, so that loads run ahead of dots.
 
 There is no occupancy in this model, only what compiling ahead of time shows: a product that is written out is held
 whole, and the operands of a `tl.dot` that has no tensor cores lie in registers along all of the contracted axis.
@@ -10,7 +11,7 @@ import math
 
 from tempo_ir.dialects.tile.attributes import bit_width, element_of, is_float, shape_of
 from tempo_ir.dialects.tile.shape import DotOp
-from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.dialects.tile.structure import ForOp, KernelOp
 
 SMALLEST_DOT = 16
 """Sides of a `tl.dot` that fill a tensor core, and the least that it takes along the contracted one."""
@@ -24,6 +25,9 @@ HELD = 64
 """Words of a written-out product from which on a thread holds too many, beside everything else."""
 OPERANDS = 256
 """Words that a thread may hold of the operands of a dot."""
+STAGED, MOST_STAGES = 56 * 1024, 4
+"""Bytes of shared memory for the operands of dots in loops, which leaves some on every target; the most trips that are
+under way at once."""
 
 
 def is_written_out(op: DotOp) -> bool:
@@ -47,6 +51,22 @@ def warps_of(kernel: KernelOp, precision: str) -> int:
     while warps < MOST_WARPS and any(_is_crowded(op, precision, warps) for op in dots):
         warps *= 2
     return warps
+
+
+def stages_of(kernel: KernelOp) -> int:
+    """How many trips of the loops that hold a `tl.dot` have their operands in shared memory at once, most of them on
+    the way there: as many as fit; one where there is no such loop."""
+    sizes = [_operand_bytes(op) for op in kernel.walk() if isinstance(op, DotOp) and _is_staged(op)]
+    return max(2, min(MOST_STAGES, STAGED // max(sizes))) if sizes else 1
+
+
+def _is_staged(op: DotOp) -> bool:
+    """Whether a dot reads shared memory, trip after trip of a loop."""
+    return isinstance(op.parent_op(), ForOp) and not is_written_out(op)
+
+
+def _operand_bytes(op: DotOp) -> int:
+    return sum(math.prod(shape_of(value)) * bit_width(element_of(value)) // 8 for value in (op.lhs, op.rhs))
 
 
 def _is_crowded(op: DotOp, precision: str, warps: int) -> bool:
