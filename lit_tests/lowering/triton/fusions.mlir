@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p sdg-schedule,loop-form-kernels,loop-plan-storage -t triton --split-input-file | filecheck %s
+// RUN: tempo-opt %s -p 'sdg-schedule,loop-form-kernels,loop-plan-storage,loop-lower-kernels{target=sm_80}' -t triton --split-input-file | filecheck %s
 
 // A product with what stands round it: the norm of its rows before, a bias and an activation after. The columns are shared
 // by the programs.
