@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import f32
 
+import tempo_ir as tp
+from tempo_ir.dialects import loop
 from tempo_ir.dialects.tile import structure
 from tempo_ir.dialects.tile.attributes import INDEX, PointerType
 from tempo_ir.dialects.tile.builder import KernelBuilder, Value
 from tempo_ir.lowering.tiles.launches import Launched
 from tempo_ir.lowering.tiles.tile_forward_stores import forward_stores
 from tempo_ir.reference.tile import run_kernel
+from tempo_ir.runtime.compiler import lower, module_of
 from tests.llvm.test_random_programs import Program
 from tests.tile.programs import Array
 
@@ -80,18 +83,42 @@ class Recurrence:
             columns,
         )
 
+    def column(self, name: str, step: Value | int) -> tuple[Value, tuple[Value | int | tuple[Value | int, int], ...]]:
+        """A view and the places of one column of this program's rows, with an axis for it or without."""
+        view = self.k.view(self.k[name], [self.size, self.width], [self.width, 1], step * (self.batch * self.width))
+        number = self.random.randrange(self.width)
+        return view, ((self.row, self.block), self.random.choice([number, (number, 1)]))
+
     def load(self, name: str, step: Value | int) -> Value:
+        if self.random.random() < 0.2:
+            view, places = self.column(name, step)
+            tile = self.k.load(view, *places)
+            return (tile if len(tile.shape) == 2 else tile[:, None]).broadcast(*self.shape)
         view, places = self.access(name, step)
         tile = self.k.load(view, *places, other=self.random.choice([None, None, 1.0]))
         return tile if tile.shape[1] == self.width else self.k.reduce("sum", tile, 1)[:, None].broadcast(*self.shape)
 
     def store(self, name: str, step: Value | int) -> None:
+        if self.random.random() < 0.2:
+            return self.store_columns(name, step)
         view, places = self.access(name, step)
         value = self.random.choice(self.tiles)
         extent = places[-1]
         if isinstance(extent, tuple) and extent[1] != self.width:
             value = self.k.reduce("max", value, 1)[:, None].broadcast(self.block, extent[1])
         self.k.store(value, view, *places)
+
+    def store_columns(self, name: str, step: Value | int) -> None:
+        """One column, or all of them one after the other."""
+        if self.random.random() < 0.3:
+            view, places = self.column(name, step)
+            value = self.k.reduce("max", self.random.choice(self.tiles), 1)
+            self.k.store(value[:, None] if isinstance(places[1], tuple) else value, view, *places)
+            return
+        view = self.k.view(self.k[name], [self.size, self.width], [self.width, 1], step * (self.batch * self.width))
+        for number in range(self.width):
+            value = self.k.reduce("max", self.random.choice(self.tiles), 1)
+            self.k.store(value, view, (self.row, self.block), number)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -227,3 +254,20 @@ def test_random_programs(seed):
     program = Program(seed)
     kernel = program.build()
     assert_same(kernel, program.arguments(), (2,) if program.dynamic else tuple(kernel.grid.data))
+
+
+def test_what_ends_a_loop_is_read():
+    """A loop round a launch reads its condition after the launch."""
+
+    @tp.program
+    def ended():
+        t, _ = tp.dim("t", until=lambda: done)
+        x = tp.input("x", tp.f32[4], over=t)
+        done = x.sum() > 3.0
+        tp.output("y", x + 1.0)
+
+    lowered = lower(module_of(ended()), "sm_90").lowered
+    assert lowered is not None
+    (made,) = [op for op in lowered.walk() if isinstance(op, loop.ForOp) and op.done is not None]
+    writers = [op for op in made.walk() if isinstance(op, loop.LaunchOp) and made.done in op.buffers]
+    assert len(writers) == 1

@@ -11,7 +11,7 @@ from tempo_ir.dialects.tile import Tile
 
 FOLDER = Path(__file__).parents[2] / "lit_tests" / "lowering" / "triton"
 SILENT = {"tile.view", "tile.yield"}
-"""Ops that are no text of their own: sizes and strides go into pointers and masks, what a loop carries on into names."""
+"""Ops that are no text of their own: pointers and masks have the sizes and strides, names what a loop carries on."""
 FUSIONS = (
     "a norm before a product",
     "a bias and an activation after a product",

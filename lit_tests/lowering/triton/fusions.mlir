@@ -1,4 +1,4 @@
-// RUN: tempo-opt %s -p sdg-schedule,loop-form-kernels,loop-plan-storage -t triton --split-input-file | filecheck %s
+// RUN: tempo-opt %s -p 'sdg-schedule,loop-form-kernels,loop-plan-storage,loop-lower-kernels{target=sm_80}' -t triton --split-input-file | filecheck %s
 
 // A norm before a product: it is made in the kernel of each product that reads it, as are a bias and an activation. The columns are shared
 // by the programs.

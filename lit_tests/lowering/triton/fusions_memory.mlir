@@ -17,7 +17,6 @@
 // CHECK-NEXT:          tl.store(status_ptr, tl.full((), 1, tl.int64))
 // CHECK-NEXT:          chosen = tl.where(either, ids, -9223372036854775808)
 // CHECK-NEXT:          greatest = tl.max(chosen, axis=0)
-// CHECK-NEXT:          tl.debug_barrier()
 // CHECK-NEXT:          tl.store(status_ptr + 1, greatest)
 // CHECK-NEXT:      inside = (ids >= 0) & (ids < 100)
 // CHECK-NEXT:      e = tl.load(e_ptr + ids[:, None] * 64 + col[None, :], mask=inside[:, None], other=0.0)
@@ -35,34 +34,31 @@ sdg.program @rows {
 
 // A draw: Philox by its counter, made normal in the same kernel.
 
-// CHECK:       # ---- random_kernel.py
+// CHECK:       # ---- random_kernel_over_t.py
 // CHECK:       # grid: one program
-// CHECK-NEXT:  @triton.jit(do_not_specialize=["call_seed", "at"])
-// CHECK-NEXT:  def random_kernel(b0_ptr, call_seed: "i64", scalars_ptr, at: "i64"):
-// CHECK-NEXT:      n0 = tl.load(scalars_ptr + at)
-// CHECK-NEXT:      n2 = tl.load(scalars_ptr + at + 1)
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["T", "call_start_t", "call_seed"])
+// CHECK-NEXT:  def random_kernel_over_t(b0_ptr, T: "i64", call_start_t: "i64", call_seed: "i64"):
 // CHECK-NEXT:      offsets = tl.arange(0, BLOCK)
 // CHECK-NEXT:      inside_offsets = offsets < 100
 // CHECK-NEXT:      positions = offsets.to(tl.int64)
-// CHECK-NEXT:      converted = n0.to(tl.uint32)
-// CHECK-NEXT:      converted_2 = positions.to(tl.uint32)
-// CHECK-NEXT:      converted_3 = call_seed.to(tl.uint32)
-// CHECK-NEXT:      word_0, word_1, word_2, word_3 = tl.philox_impl(
-// CHECK-NEXT:          converted_2,
-// CHECK-NEXT:          converted,
-// CHECK-NEXT:          tl.full((), 0, tl.uint32),
-// CHECK-NEXT:          tl.full((), 0, tl.uint32),
-// CHECK-NEXT:          converted_3,
-// CHECK-NEXT:          tl.full((), 0, tl.uint32),
-// CHECK-NEXT:      )
-// CHECK-NEXT:      shr = word_0 >> 8
-// CHECK-NEXT:      converted_4 = shr.to(tl.float32)
-// CHECK-NEXT:      b0 = converted_4 * 5.9604645e-08
-// CHECK-NEXT:      tl.store(b0_ptr + n2 + offsets, b0, mask=inside_offsets)
+// CHECK-NEXT:      converted = positions.to(tl.uint32)
+// CHECK-NEXT:      converted_2 = call_seed.to(tl.uint32)
+// CHECK-NEXT:      for t in range(T):
+// CHECK-NEXT:          converted_3 = (call_start_t + t).to(tl.uint32)
+// CHECK-NEXT:          word_0, word_1, word_2, word_3 = tl.philox_impl(
+// CHECK-NEXT:              converted,
+// CHECK-NEXT:              converted_3,
+// CHECK-NEXT:              tl.full((), 0, tl.uint32),
+// CHECK-NEXT:              tl.full((), 0, tl.uint32),
+// CHECK-NEXT:              converted_2,
+// CHECK-NEXT:              tl.full((), 0, tl.uint32),
+// CHECK-NEXT:          )
+// CHECK-NEXT:          shr = word_0 >> 8
+// CHECK-NEXT:          converted_4 = shr.to(tl.float32)
+// CHECK-NEXT:          b0 = converted_4 * 5.9604645e-08
+// CHECK-NEXT:          tl.store(b0_ptr + t * 100 + offsets, b0, mask=inside_offsets)
 // CHECK:       # ---- driver.py
-// CHECK:           for t in range(T):
-// CHECK:               next_t[(1,)](scalars, start_t)
-// CHECK:               random_kernel[(1,)](y, seed, scalars, 1)
+// CHECK:           random_kernel_over_t[(1,)](y, T, start_t, seed)
 sdg.program @draw dims(t: T) {
   %0 = sdg.random uniform id 0 in (t) : tensor<100xf32>
   sdg.output "y" %0[t] in (t) : tensor<100xf32>
@@ -72,27 +68,29 @@ sdg.program @draw dims(t: T) {
 
 // An update of a parameter: one kernel for all that it takes.
 
-// CHECK:       # ---- abs_sqrt.py
-// CHECK:       # grid: one program
-// CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
-// CHECK-NEXT:  def abs_sqrt(m_last_ptr, g_ptr, w_last_ptr, scalars_ptr, at: "i64"):
-// CHECK-NEXT:      n0 = tl.multiple_of(tl.load(scalars_ptr + at), 16)
-// CHECK-NEXT:      offsets = tl.arange(0, BLOCK)
+// CHECK:       # ---- abs_sqrt_over_t.py
+// CHECK:       # grid: 2 (offsets by BLOCK)
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["T"])
+// CHECK-NEXT:  def abs_sqrt_over_t(m_last_ptr, g_ptr, w_last_ptr, T: "i64"):
+// CHECK-NEXT:      offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
 // CHECK-NEXT:      m_last = tl.load(m_last_ptr + offsets)
-// CHECK-NEXT:      product = m_last * 0.9
-// CHECK-NEXT:      g = tl.load(g_ptr + n0 + offsets)
-// CHECK-NEXT:      product_2 = g * 0.1
-// CHECK-NEXT:      m_next = product + product_2
 // CHECK-NEXT:      w_last = tl.load(w_last_ptr + offsets)
-// CHECK-NEXT:      product_3 = m_next * 0.01
-// CHECK-NEXT:      magnitude = tl.abs(m_next)
-// CHECK-NEXT:      sqrt = tl.sqrt(magnitude)
-// CHECK-NEXT:      sum_of = sqrt + 1e-06
-// CHECK-NEXT:      quotient = product_3 / sum_of
-// CHECK-NEXT:      w_next = w_last - quotient
-// CHECK-NEXT:      tl.debug_barrier()
-// CHECK-NEXT:      tl.store(m_last_ptr + offsets, m_next)
-// CHECK-NEXT:      tl.store(w_last_ptr + offsets, w_next)
+// CHECK-NEXT:      total = m_last
+// CHECK-NEXT:      carried = w_last
+// CHECK-NEXT:      for t in range(T):
+// CHECK-NEXT:          product = total * 0.9
+// CHECK-NEXT:          g = tl.load(g_ptr + t * 256 + offsets)
+// CHECK-NEXT:          product_2 = g * 0.1
+// CHECK-NEXT:          total = product + product_2
+// CHECK-NEXT:          product_3 = total * 0.01
+// CHECK-NEXT:          magnitude = tl.abs(total)
+// CHECK-NEXT:          sqrt = tl.sqrt(magnitude)
+// CHECK-NEXT:          sum_of = sqrt + 1e-06
+// CHECK-NEXT:          quotient = product_3 / sum_of
+// CHECK-NEXT:          carried = carried - quotient
+// CHECK-NEXT:          tl.debug_barrier()
+// CHECK-NEXT:          tl.store(m_last_ptr + offsets, total)
+// CHECK-NEXT:          tl.store(w_last_ptr + offsets, carried)
 // CHECK:       # ---- copy_kernels.py
 // CHECK:       # grid: 2
 // CHECK-NEXT:  @triton.jit
@@ -106,9 +104,7 @@ sdg.program @draw dims(t: T) {
 // CHECK-NEXT:          tl.store(m_last_ptr + offsets, m_first)
 // CHECK:       # ---- driver.py
 // CHECK:           copy_kernels[(2,)](w_first, w_last, m_first, m_last)
-// CHECK:           for t in range(T):
-// CHECK:               next_t[(1,)](scalars)
-// CHECK:               abs_sqrt[(1,)](m_last, g, w_last, scalars, 1)
+// CHECK:           abs_sqrt_over_t[(2,)](m_last, g, w_last, T)
 sdg.program @update dims(t: T) {
   %g = sdg.input "g" in (t) : tensor<256xf32>
   %w_first = sdg.parameter "w" : tensor<256xf32>
@@ -138,21 +134,20 @@ sdg.program @update dims(t: T) {
 
 // A tail: of 100 elements the last programs have fewer.
 
-// CHECK:       # ---- exp_add.py
-// CHECK:       # grid: 3 (offsets by BLOCK)
-// CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
-// CHECK-NEXT:  def exp_add(x_ptr, b1_ptr, scalars_ptr, at: "i64"):
-// CHECK-NEXT:      n0 = tl.load(scalars_ptr + at)
+// CHECK:       # ---- exp_add_over_t.py
+// CHECK:       # grid: 24 (offsets by BLOCK)
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["T"])
+// CHECK-NEXT:  def exp_add_over_t(x_ptr, b1_ptr, T: "i64"):
 // CHECK-NEXT:      offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
 // CHECK-NEXT:      inside_offsets = offsets < 3000
-// CHECK-NEXT:      x = tl.load(x_ptr + n0 + offsets, mask=inside_offsets, other=0.0)
-// CHECK-NEXT:      exp = tl.exp(x)
-// CHECK-NEXT:      b1 = exp + 1.0
-// CHECK-NEXT:      tl.store(b1_ptr + n0 + offsets, b1, mask=inside_offsets)
+// CHECK-NEXT:      for t in range(T):
+// CHECK-NEXT:          start = t * 3000
+// CHECK-NEXT:          x = tl.load(x_ptr + start + offsets, mask=inside_offsets, other=0.0)
+// CHECK-NEXT:          exp = tl.exp(x)
+// CHECK-NEXT:          b1 = exp + 1.0
+// CHECK-NEXT:          tl.store(b1_ptr + start + offsets, b1, mask=inside_offsets)
 // CHECK:       # ---- driver.py
-// CHECK:           for t in range(T):
-// CHECK:               next_t[(1,)](scalars)
-// CHECK:               exp_add[(3,)](x, y, scalars, 1)
+// CHECK:           exp_add_over_t[(24,)](x, y, T)
 sdg.program @tail dims(t: T) {
   %x = sdg.input "x" in (t) : tensor<3000xf32>
   %0 = sdg.exp %x[t] in (t) : (tensor<3000xf32>) -> tensor<3000xf32>
@@ -173,26 +168,25 @@ sdg.program @tail dims(t: T) {
 // CHECK-NEXT:      x = tl.load(x_ptr + offsets)
 // CHECK-NEXT:      h = x * 2.0
 // CHECK-NEXT:      tl.store(h_ptr + offsets, h)
-// CHECK:       # ---- add_tanh.py
+// CHECK:       # ---- add_tanh_over_t.py
 // CHECK:       # grid: one program
-// CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
-// CHECK-NEXT:  def add_tanh(h_ptr, x_ptr, scalars_ptr, at: "i64"):
-// CHECK-NEXT:      n0 = tl.multiple_of(tl.load(scalars_ptr + at), 16)
-// CHECK-NEXT:      n1 = tl.multiple_of(tl.load(scalars_ptr + at + 1), 16)
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["T"])
+// CHECK-NEXT:  def add_tanh_over_t(h_ptr, x_ptr, T: "i64"):
 // CHECK-NEXT:      offsets = tl.arange(0, BLOCK)
-// CHECK-NEXT:      h = tl.load(h_ptr + n0 + offsets)
-// CHECK-NEXT:      x = tl.load(x_ptr + n1 + offsets)
-// CHECK-NEXT:      sum_of = h + x
-// CHECK-NEXT:      h_2 = tanh(sum_of)
-// CHECK-NEXT:      tl.debug_barrier()
-// CHECK-NEXT:      tl.store(h_ptr + n1 + offsets, h_2)
+// CHECK-NEXT:      start = tl.full((), 0, tl.int64) + 1
+// CHECK-NEXT:      if start < T:
+// CHECK-NEXT:          h = tl.load(h_ptr + offsets)
+// CHECK-NEXT:          carried = h
+// CHECK-NEXT:          for t in range(start, T):
+// CHECK-NEXT:              start_2 = t * 64
+// CHECK-NEXT:              x = tl.load(x_ptr + start_2 + offsets)
+// CHECK-NEXT:              sum_of = carried + x
+// CHECK-NEXT:              carried = tanh(sum_of)
+// CHECK-NEXT:              tl.store(h_ptr + start_2 + offsets, carried)
 // CHECK:       # ---- driver.py
 // CHECK:           if T >= 1:
 // CHECK:               mul_kernel[(1,)](x, h)
-// CHECK:           for t in range(T):
-// CHECK:               next_t[(1,)](scalars)
-// CHECK:               if t >= 1:
-// CHECK:                   add_tanh[(1,)](h, x, scalars, 1)
+// CHECK:           add_tanh_over_t[(1,)](h, x, T)
 sdg.program @guard dims(t: T) {
   %x = sdg.input "x" in (t) : tensor<64xf32>
   %h = sdg.merge {t = 0 : %0, true : %1[t]} in (t) : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
@@ -222,7 +216,6 @@ sdg.program @guard dims(t: T) {
 // CHECK-NEXT:          if either:
 // CHECK-NEXT:              tl.store(status_ptr, tl.full((), 1, tl.int64))
 // CHECK-NEXT:              status = tl.where(either, ids, -9223372036854775808)
-// CHECK-NEXT:              tl.debug_barrier()
 // CHECK-NEXT:              tl.store(status_ptr + 1, status)
 // CHECK-NEXT:          x = tl.load(x_ptr + i_2 * 16 + offsets)
 // CHECK-NEXT:          start = tl.minimum(ids, 9)

@@ -35,25 +35,23 @@ sdg.program @bias {
 
 // A residual after a product: read where the product is written.
 
-// CHECK:       # ---- contract_add.py
-// CHECK:       # grid: one program
-// CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
-// CHECK-NEXT:  def contract_add(x_ptr, w_ptr, r_ptr, b3_ptr, scalars_ptr, at: "i64"):
-// CHECK-NEXT:      n0 = tl.multiple_of(tl.load(scalars_ptr + at), 16)
-// CHECK-NEXT:      n1 = tl.multiple_of(tl.load(scalars_ptr + at + 1), 16)
-// CHECK-NEXT:      n = tl.arange(0, BLOCK_N)
+// CHECK:       # ---- contract_add_over_t.py
+// CHECK:       # grid: 2 (n by BLOCK_N)
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["T"])
+// CHECK-NEXT:  def contract_add_over_t(x_ptr, w_ptr, r_ptr, b3_ptr, T: "i64"):
 // CHECK-NEXT:      k = tl.arange(0, BLOCK_K)
-// CHECK-NEXT:      r = tl.load(r_ptr + n0 + n)
-// CHECK-NEXT:      x = tl.load(x_ptr + n1 + k)
+// CHECK-NEXT:      n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
 // CHECK-NEXT:      w = tl.load(w_ptr + n[:, None] * 64 + k[None, :])
-// CHECK-NEXT:      product = x[None, :] * w
-// CHECK-NEXT:      total = tl.sum(product, axis=1)
-// CHECK-NEXT:      b3 = r + total
-// CHECK-NEXT:      tl.store(b3_ptr + n0 + n, b3)
+// CHECK-NEXT:      for t in range(T):
+// CHECK-NEXT:          start = t * 32
+// CHECK-NEXT:          r = tl.load(r_ptr + start + n)
+// CHECK-NEXT:          x = tl.load(x_ptr + t * 64 + k)
+// CHECK-NEXT:          product = x[None, :] * w
+// CHECK-NEXT:          total = tl.sum(product, axis=1)
+// CHECK-NEXT:          b3 = r + total
+// CHECK-NEXT:          tl.store(b3_ptr + start + n, b3)
 // CHECK:       # ---- driver.py
-// CHECK:           for t in range(T):
-// CHECK:               next_t[(1,)](scalars)
-// CHECK:               contract_add[(1,)](x, w, r, y, scalars, 1)
+// CHECK:           contract_add_over_t[(2,)](x, w, r, y, T)
 sdg.program @residual dims(t: T) {
   %x = sdg.input "x" in (t) : tensor<1x64xf32>
   %r = sdg.input "r" in (t) : tensor<1x32xf32>
@@ -163,7 +161,6 @@ sdg.program @narrow {
 // CHECK-NEXT:      product_3 = b * c[None, :]
 // CHECK-NEXT:      product_4 = x * s[None, :]
 // CHECK-NEXT:      k_2 = product_3 + product_4
-// CHECK-NEXT:      tl.debug_barrier()
 // CHECK-NEXT:      tl.store(k_ptr + n0 + 16 + row[:, None] * 32 + col[None, :], k_2)
 // CHECK:       # ---- sum_kernel.py
 // CHECK:       # grid: 2 (col by BLOCK_COL)

@@ -10,17 +10,33 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import StringAttr, i1
 from xdsl.ir import Attribute, Block, Operation
 
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import ALONG, DYNAMIC, INDEX, IntegersAttr
 from tempo_ir.dialects.tile.builder import KernelBuilder, Loop, Value, number_attribute
 from tempo_ir.dialects.tile.shape import ConstOp
-from tempo_ir.index import Binary, Const, Expr, Facts, MinMax, Sym, as_expr, free_symbols, simplify
+from tempo_ir.index import (
+    And,
+    Binary,
+    Compare,
+    Cond,
+    Const,
+    Expr,
+    Facts,
+    MinMax,
+    Or,
+    Sym,
+    Truth,
+    as_expr,
+    free_symbols,
+    simplify,
+)
 from tempo_ir.index.rules import Terms, from_terms, terms
 
 _OPERATIONS = {"+": ew.AddOp, "-": ew.SubOp, "*": ew.MulOp, "//": ew.FloorDivOp, "%": ew.ModOp}
+_RELATIONS = {"<": ew.LtOp, "<=": ew.LeOp, ">": ew.GtOp, ">=": ew.GeOp, "=": ew.EqOp, "!=": ew.NeOp}
 
 
 class ScopedBuilder(KernelBuilder):
@@ -68,6 +84,11 @@ class ScopedBuilder(KernelBuilder):
 
     # -- places
 
+    @property
+    def level(self) -> int:
+        """How many loops and branches are open."""
+        return len(self._scopes) - 1
+
     @contextmanager
     def at(self, depth: int) -> Generator[None]:
         """Place the ops that follow at the end (so far) of the loop body at `depth`."""
@@ -100,6 +121,20 @@ class ScopedBuilder(KernelBuilder):
         with self.at(depth):
             value = self._values[depth][expression] = self._evaluate(expression)
         return value
+
+    def condition(self, condition: Cond) -> Value:
+        """Whether a condition on index expressions holds."""
+        match condition:
+            case Truth(value):
+                return self.const(int(value), i1)
+            case Compare(relation, lhs, rhs):
+                return self.apply(_RELATIONS[relation], self.index(lhs), self.index(rhs))
+            case And(args) | Or(args):
+                operation = ew.AndOp if isinstance(condition, And) else ew.OrOp
+                result, *others = map(self.condition, args)
+                for other in others:
+                    result = self.apply(operation, result, other)
+                return result
 
     def first(self, expression: Expr, axis: str | None) -> Value:
         """The first index of a block along an axis; the op that gives it says what the axis is called."""

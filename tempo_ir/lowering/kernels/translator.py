@@ -38,6 +38,15 @@ class Unsupported(Exception):
     """The body has no tile form; the message says which op and why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What the grid of a kernel is to be that runs in the programs of a loop: `block` of the `rows`, an axis of what it
+    writes, each; None where one program has everything."""
+
+    rows: int | None = None
+    block: int = 0
+
+
 @dataclass(frozen=True)
 class AxisKey:
     """An axis that a kernel iterates over: of a sink (a group of writes), or reduced by an op."""
@@ -167,6 +176,7 @@ class Translator:
         status: Value | None = None,
         fold: Callable[[Translator, SSAValue, Coordinates], Tile] | None = None,
         shared: Mapping[AxisKey, object] = MappingProxyType({}),
+        programs: Programs | None = None,
         axis_name: Callable[[object], str | None] = lambda key: None,
     ):
         self.builder = builder
@@ -192,6 +202,7 @@ class Translator:
         self._lanes: dict[tuple[object, ...], Lane] = {}
         self.aliases: dict[SSAValue, SSAValue] = {}
         """The values of the kernel that the bodies of its folds read."""
+        self.programs = programs
         self.inside: dict[Block, int] = {}
         """The bodies of the folds that are open, and within how many loops their values stand."""
         self.in_pass = False

@@ -8,6 +8,9 @@ whole, and the operands of a `tl.dot` that has no tensor cores lie in registers 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+
+from xdsl.ir import Block
 
 from tempo_ir.dialects.tile.attributes import bit_width, element_of, is_float, shape_of
 from tempo_ir.dialects.tile.shape import DotOp
@@ -22,7 +25,7 @@ WARPS, MOST_WARPS = 4, 8
 THREADS = 32
 """Of a warp."""
 HELD = 64
-"""Words of a written-out product that a thread may hold, beside everything else."""
+"""Words of the written-out products of a block that a thread may hold, beside everything else."""
 OPERANDS = 256
 """Words that a thread may hold of the operands of a dot."""
 STAGED, MOST_STAGES = 56 * 1024, 4
@@ -48,9 +51,19 @@ def warps_of(kernel: KernelOp, precision: str) -> int:
     """The warps of a program."""
     dots = [op for op in kernel.walk() if isinstance(op, DotOp)]
     warps = WARPS
-    while warps < MOST_WARPS and any(_is_crowded(op, precision, warps) for op in dots):
+    while warps < MOST_WARPS and (_is_full(dots, warps) or any(_is_crowded(op, precision, warps) for op in dots)):
         warps *= 2
     return warps
+
+
+def _is_full(dots: Sequence[DotOp], warps: int) -> bool:
+    """Whether the products of a block that are written out are more than so many warps hold."""
+    held: dict[Block | None, int] = {}
+    for op in dots:
+        if is_written_out(op):
+            (m, k), n = shape_of(op.lhs), shape_of(op.rhs)[1]
+            held[op.parent] = held.get(op.parent, 0) + m * k * n * _words(op)
+    return max(held.values(), default=0) > HELD * warps * THREADS
 
 
 def stages_of(kernel: KernelOp) -> int:
@@ -70,14 +83,11 @@ def _operand_bytes(op: DotOp) -> int:
 
 
 def _is_crowded(op: DotOp, precision: str, warps: int) -> bool:
-    """Whether the threads of so many warps hold too much of a dot."""
-    (m, k), n = shape_of(op.lhs), shape_of(op.rhs)[1]
-    threads = warps * THREADS
-    if is_written_out(op):
-        return m * k * n * _words(op) > HELD * threads
-    if has_tensor_cores(op, precision):
+    """Whether the threads of so many warps hold too much of the operands of a dot."""
+    if is_written_out(op) or has_tensor_cores(op, precision):
         return False
-    side = math.sqrt(max(1, m * n / threads))
+    (m, k), n = shape_of(op.lhs), shape_of(op.rhs)[1]
+    side = math.sqrt(max(1, m * n / (warps * THREADS)))
     return 2 * side * k * _words(op) > OPERANDS
 
 
