@@ -10,7 +10,7 @@ import math
 
 from tempo_ir.dialects.tile.attributes import bit_width, element_of, is_float, shape_of
 from tempo_ir.dialects.tile.shape import DotOp
-from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.dialects.tile.structure import ForOp, KernelOp
 
 SMALLEST_DOT = 16
 """Sides of a `tl.dot` that fill a tensor core, and the least that it takes along the contracted one."""
@@ -22,6 +22,8 @@ THREADS = 32
 """Of a warp."""
 HELD = 64
 """Words of a written-out product from which on a thread holds too many, beside everything else."""
+CARRIED = 32
+"""Words that a thread carries through a loop of products, from which on it has few registers for anything else."""
 OPERANDS = 256
 """Words that a thread may hold of the operands of a dot."""
 
@@ -43,10 +45,19 @@ def has_tensor_cores(op: DotOp, precision: str) -> bool:
 def warps_of(kernel: KernelOp, precision: str) -> int:
     """The warps of a program."""
     dots = [op for op in kernel.walk() if isinstance(op, DotOp)]
+    loops = [op for op in kernel.walk() if isinstance(op, ForOp)] if dots else []
     warps = WARPS
-    while warps < MOST_WARPS and any(_is_crowded(op, precision, warps) for op in dots):
+    while warps < MOST_WARPS and (
+        any(_is_crowded(op, precision, warps) for op in dots)
+        or any(_carried_words(op) >= CARRIED * warps * THREADS for op in loops)
+    ):
         warps *= 2
     return warps
+
+
+def _carried_words(op: ForOp) -> int:
+    """Words of 32 bits that a loop carries."""
+    return sum(math.prod(shape_of(value)) * max(1, bit_width(element_of(value)) // 32) for value in op.carried)
 
 
 def _is_crowded(op: DotOp, precision: str, warps: int) -> bool:
