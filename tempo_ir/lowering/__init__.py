@@ -21,6 +21,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "loop-form-kernels": lazy("tempo_ir.lowering.formation.loop_form_kernels:LoopFormKernelsPass"),
         "loop-join-siblings": lazy("tempo_ir.lowering.kernels.loop_join_siblings:LoopJoinSiblingsPass"),
         "loop-lower-kernels": lazy("tempo_ir.lowering.kernels.loop_lower_kernels:LoopLowerKernelsPass"),
+        "loop-persist": lazy("tempo_ir.lowering.persistence.loop_persist:LoopPersistPass"),
         "loop-plan-storage": lazy("tempo_ir.lowering.storage.loop_plan_storage:LoopPlanStoragePass"),
         "loop-split-softmax": lazy("tempo_ir.lowering.kernels.loop_split_softmax:LoopSplitSoftmaxPass"),
         "sdg-schedule": lazy("tempo_ir.lowering.schedule.sdg_schedule:SdgSchedulePass"),

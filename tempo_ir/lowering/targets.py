@@ -15,6 +15,7 @@ from tempo_ir.dialects.sdg import ProgramOp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering import get_all_passes
 from tempo_ir.lowering.kernels.loop_lower_kernels import LoopLowerKernelsPass
+from tempo_ir.lowering.persistence.loop_persist import LoopPersistPass
 
 PIPELINE = "sdg-default,sdg-schedule,loop-form-kernels,loop-plan-storage"
 """The passes from the graph, gradients and all, to what the targets take."""
@@ -44,7 +45,7 @@ class TritonTarget(Target):
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         from tempo_ir.lowering.triton import print_module
-        from tempo_ir.lowering.triton.printer import UnknownPrecisionError, style_of
+        from tempo_ir.lowering.triton.style import UnknownPrecisionError, style_of
 
         try:
             style = style_of(self.precision)
@@ -70,6 +71,8 @@ def lowered(ctx: Context, module: ModuleOp, target: str) -> ModuleOp:
     if has_kernels or not any(isinstance(op, BodyOperation) for op in module.walk()):
         return module
     copy = module.clone()
+    if target != "cpu":
+        LoopPersistPass().apply(ctx, copy)
     LoopLowerKernelsPass(target=target).apply(ctx, copy)
     if target != "cpu":
         for name in GPU_PASSES:

@@ -7,20 +7,23 @@ import threading
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import FrameType
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from tempo_ir.dialects import loop
-from tempo_ir.lowering.kernels.draws import SEED, start_of
-from tempo_ir.lowering.kernels.layout import Most, most_of
-from tempo_ir.lowering.llvm.host import Site, scalar_names
+from tempo_ir.lowering.llvm.host import Site
 from tempo_ir.reference.calls import HostFactories, Outputs, check_end, make_host
 from tempo_ir.reference.dtypes import Array
-from tempo_ir.runtime.memory import Buffer, Placement, aligned_bytes, aligned_zeros, program_buffers, with_most
+from tempo_ir.runtime.frames import Callee, Frame, Slot
+from tempo_ir.runtime.memory import aligned_bytes, aligned_zeros
 from tempo_ir.runtime.rows import Rows
+
+BRIEF = 0.02
+"""Seconds that nobody notices who has pressed Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -37,83 +40,61 @@ class Request:
     in_torch: bool = False
 
 
-@dataclass(frozen=True)
-class Callee:
-    """What all calls of a program have in common: its buffers, the most that a bound may be that a loop gives, the
-    scalars of the host program and the first call of each host object."""
-
-    program: loop.ProgramOp
-    buffers: tuple[Buffer, ...]
-    most: Most
-    scalars: tuple[str, ...]
-    hosts: Mapping[str, loop.HostOp]
-
-    @staticmethod
-    def of(program: loop.ProgramOp, buffers: tuple[Buffer, ...] | None = None) -> Callee:
-        """Walk a program, once; `buffers` are its, where they are known."""
-        hosts: dict[str, loop.HostOp] = {}
-        for op in program.body.walk():
-            if isinstance(op, loop.HostOp):
-                hosts.setdefault(op.method.root_reference.data, op)
-        buffers = program_buffers(program) if buffers is None else buffers
-        return Callee(program, buffers, most_of(program), scalar_names(program), hosts)
-
-    def needs(self, placement: Placement, request: Request) -> dict[str, int]:
-        """The bytes that a call takes beside the arrays that it is given, by what they are for; of rows of a dim that
-        data ends there is no saying how many are ever touched, and nothing is asked."""
-        if self.most:
-            return {}
-        outputs = copies = 0
-        for buffer in [buffer for buffer in self.buffers if buffer.owner]:
-            if buffer.owner != "output":
-                copies += 0 if is_contiguous(array := request.arrays[buffer.key]) else array.nbytes
-            elif not (buffer.donated and request.donate):
-                outputs += buffer.bytes(request.bounds)
-        program, host = placement.size, placement.host_size
-        return {"the program": program, "rows with the host": host, "outputs": outputs, "copies of arguments": copies}
-
-    def laid_out(self, bounds: Mapping[str, int]) -> dict[str, int]:
-        """The bounds of a call as memory is laid out for them."""
-        return with_most(self.most, bounds)
-
-
 @dataclass
 class Call:
-    """The memory of one call: a flat array per buffer. `outputs` are the caller's, with room for as many steps as it
-    allows; `bounds` are those that hold now."""
+    """The memory of one call. `outputs` are the caller's, with room for as many steps as it allows; `given` its arrays
+    as they are read; `bounds` are those that hold now; `addresses` tells native code where each buffer is."""
 
     callee: Callee
+    frame: Frame
     request: Request
     bounds: dict[str, int]
-    flat: dict[SSAValue, Array]
+    given: dict[str, Array]
     outputs: dict[str, Array]
-    rows: Rows
+    device: Array
+    host: Array
+    addresses: list[int]
     objects: dict[str, Any] = field(default_factory=dict[str, Any])
     error: BaseException | None = None
     interrupted: bool = False
 
     @staticmethod
-    def of(callee: Callee, placement: Placement, device: Array, host: Array, request: Request) -> Call:
+    def of(callee: Callee, frame: Frame, device: Array, host: Array, request: Request) -> Call:
         """Lay the buffers out: the caller's arrays where they are, outputs fresh, the others in the arenas of the
         device and of the host."""
-        flat: dict[SSAValue, Array] = {}
+        given: dict[str, Array] = {}
         outputs: dict[str, Array] = {}
+        addresses: list[int] = []
         donated = apart(request.arrays) if request.donate else frozenset[str]()
-        bounds = callee.laid_out(request.bounds)
-        for buffer, offset in zip(callee.buffers, placement.offsets, strict=True):
+        starts = {False: address_of(device), True: address_of(host)}
+        for slot in frame.slots:
+            buffer = slot.buffer
             if buffer.owner == "output":
-                outputs[buffer.key] = output_array(buffer, request, bounds, donated)
-                flat[buffer.value] = outputs[buffer.key].reshape(-1)
+                outputs[buffer.key] = array = output_array(slot, request, donated)
+                addresses.append(address_of(array))
             elif buffer.owner:
-                flat[buffer.value] = contiguous(request.arrays[buffer.key]).reshape(-1)
+                given[buffer.key] = array = contiguous(request.arrays[buffer.key])
+                addresses.append(address_of(array))
             else:
-                assert offset is not None
-                size, arena = buffer.bytes(bounds), host if buffer.host else device
-                flat[buffer.value] = arena[offset : offset + size].view(buffer.dtype)
+                assert slot.offset is not None
+                addresses.append(starts[buffer.host] + slot.offset)
                 if buffer.zeroed:
-                    flat[buffer.value][...] = 0
-        layouts = {buffer.value: buffer.layout for buffer in callee.buffers}
-        return Call(callee, request, bounds, flat, outputs, Rows(flat, layouts, request.seed, request.start, bounds))
+                    (host if buffer.host else device)[slot.offset : slot.offset + slot.bytes] = 0
+        return Call(callee, frame, request, dict(frame.bounds), given, outputs, device, host, addresses)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The memory as Python reads it."""
+        flat = {slot.buffer.value: self._flat(slot) for slot in self.frame.slots}
+        return Rows(flat, self.frame.meanings, self.request.seed, self.request.start)
+
+    def _flat(self, slot: Slot) -> Array:
+        buffer = slot.buffer
+        if buffer.owner:
+            return (self.outputs if buffer.owner == "output" else self.given)[buffer.key].reshape(-1)
+        assert slot.offset is not None
+        arena = self.host if buffer.host else self.device
+        return arena[slot.offset : slot.offset + slot.bytes].view(buffer.dtype)
 
     def make_objects(self) -> None:
         """Make the host objects, anew for each call."""
@@ -122,10 +103,7 @@ class Call:
     @property
     def scalars(self) -> list[int]:
         """The scalars of the host program, in order."""
-        values = {**self.bounds, str(SEED): self.request.seed}
-        for name in self.callee.program.space.names:
-            values[str(start_of(name))] = self.request.start.get(name, 0)
-        return [values[name] for name in self.callee.scalars]
+        return self.frame.scalars_of(self.request.seed, self.request.start)
 
     def symbols(self, iterators: Sequence[str], values: Sequence[int]) -> dict[str, int]:
         """Iterators and bounds by name."""
@@ -162,18 +140,17 @@ class Call:
         """A loop has given a bound its value, which `symbols` holds."""
         assert op.gives is not None
         self.bounds[op.gives] = symbols[op.gives]
-        self.rows.forget()
+        self.rows.rebind(self.bounds)
         check_end(self.callee.program.space, {name: self.bounds[name] for name in self.request.bounds}, op.gives)
 
     def results(self) -> Outputs:
         """The outputs, with the rows of the steps that ran."""
-        bounds = self.callee.laid_out(self.bounds)
-        cut = {
-            buffer.key: _cut(self.outputs[buffer.key], buffer.shape(bounds))
-            for buffer in self.callee.buffers
-            if buffer.key in self.outputs
-        }
-        return Outputs.of(cut, {name: self.bounds[name] for name in self.request.bounds})
+        outputs = self.outputs
+        if self.callee.most:
+            bounds = self.callee.laid_out(self.bounds)
+            shapes = {slot.buffer.key: slot.buffer.shape(bounds) for slot in self.frame.slots if slot.buffer.owner}
+            outputs = {key: _cut(array, shapes[key]) for key, array in outputs.items()}
+        return Outputs.of(outputs, {name: self.bounds[name] for name in self.request.bounds})
 
     def finish(self) -> None:
         """Raise what was raised in the call."""
@@ -184,9 +161,11 @@ class Call:
 
     @contextmanager
     def interruptible(self) -> Generator[None]:
-        """Ctrl-C during native code ends the call at the next question; other handlers of the user's stay in place."""
+        """Ctrl-C during native code ends the call at the next question; other handlers of the user's stay in place.
+
+        Where calls were so short that Python hears of it soon enough, none is set: that takes longer than they do."""
         main = threading.current_thread() is threading.main_thread()
-        if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        if self.frame.seconds < BRIEF or not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             yield
             return
 
@@ -200,13 +179,34 @@ class Call:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def output_array(buffer: Buffer, request: Request, bounds: Mapping[str, int], donated: Collection[str]) -> Array:
+def needs(callee: Callee, frame: Frame, request: Request) -> dict[str, int]:
+    """The bytes that a call takes beside the arrays that it is given, by what they are for; of rows of a dim that data
+    ends there is no saying how many are ever touched, and nothing is asked."""
+    if callee.most:
+        return {}
+    outputs = copies = 0
+    for slot in [slot for slot in frame.slots if slot.buffer.owner]:
+        if slot.buffer.owner != "output":
+            copies += 0 if is_contiguous(array := request.arrays[slot.buffer.key]) else array.nbytes
+        elif not (slot.buffer.donated and request.donate):
+            outputs += slot.bytes
+    program, host = frame.placement.size, frame.placement.host_size
+    return {"the program": program, "rows with the host": host, "outputs": outputs, "copies of arguments": copies}
+
+
+def address_of(array: Array) -> int:
+    """Where the first element of an array is."""
+    return array.__array_interface__["data"][0]
+
+
+def output_array(slot: Slot, request: Request, donated: Collection[str]) -> Array:
     """The array of an output: that of the parameter of its key where it may be and was donated, else zeros."""
+    buffer = slot.buffer
     given = request.arrays.get(buffer.key)
     if buffer.donated and given is not None and buffer.key in donated:
         if given.flags.writeable and is_contiguous(given):
             return given
-    return aligned_zeros(buffer.shape(bounds), buffer.dtype)
+    return aligned_zeros(slot.shape, buffer.dtype)
 
 
 def apart(arrays: Mapping[str, Array]) -> frozenset[str]:
@@ -233,33 +233,30 @@ def is_contiguous(array: Array) -> bool:
 
 
 class Arenas:
-    """Memory kept for the next call of the same size; calls at the same time get one each."""
+    """Pieces of memory kept for the next call of the same sizes; calls at the same time get others."""
 
     def __init__(self) -> None:
-        self._free: list[Array] = []
+        self._free: list[tuple[Array, ...]] = []
         self._lock = threading.Lock()
 
     @property
     def kept(self) -> int:
         """The bytes that are kept."""
         with self._lock:
-            return sum(len(arena) for arena in self._free)
+            return sum(len(piece) for pieces in self._free for piece in pieces)
 
     @contextmanager
-    def borrow(self, size: int) -> Generator[Array]:
-        """Memory of at least `size` bytes. Raises NotEnoughMemoryError."""
+    def borrow(self, *sizes: int) -> Generator[tuple[Array, ...]]:
+        """Pieces of at least such sizes in bytes. Raises NotEnoughMemoryError."""
         with self._lock:
-            found = next((arena for arena in self._free if len(arena) >= size), None)
-            if found is not None:
-                self._free = [arena for arena in self._free if arena is not found]
-            else:
-                self._free = []
-        arena = aligned_bytes(size) if found is None else found
+            free = self._free.pop() if self._free else ()
+        if len(free) != len(sizes) or any(len(piece) < size for piece, size in zip(free, sizes, strict=True)):
+            del free
+            free = tuple(map(aligned_bytes, sizes))
         try:
-            yield arena
+            yield free
         finally:
-            with self._lock:
-                self._free = [arena]
+            self._free = [free]
 
 
 def _cut(array: Array, shape: tuple[int, ...]) -> Array:

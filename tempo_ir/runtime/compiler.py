@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from tempo_ir.frontend.program import Program, ProgramFunction
 
 LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-lower-kernels")
-"""From the graph to kernels and launches, in order."""
-OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", *GPU_PASSES}
+"""From the graph to kernels and launches, in order; before the last one, loop-persist for a GPU."""
+PERSIST = "loop-persist"
+OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", PERSIST, *GPU_PASSES}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
 MEMORY_PASSES = ("sdg-remat", "sdg-insert-swap", "loop-plan-storage")
 """Those that decide where rows are while they wait."""
@@ -68,6 +69,8 @@ class Levels:
     lowered: ModuleOp
     seconds: dict[str, float]
     notes: dict[str, Collector]
+    without: frozenset[str] = frozenset()
+    """The passes that were left out."""
 
     @property
     def memory(self) -> dict[str, dict[str, int]]:
@@ -156,12 +159,14 @@ def lower(
     lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
     run_passes(context, work, lowering, seconds, {"check": check}, notes)
     formed = work.clone()
+    if target not in ("cpu", "reference") and PERSIST not in without:
+        run_passes(context, work, (PERSIST,), seconds, {}, notes)
     made = None if kernel_made is None else timed(kernel_made, seconds, "code")
     run_pass(LOOP_PASSES[-1], work, seconds, partial(lower_kernels, work, target, made))
     seconds[LOOP_PASSES[-1]] -= seconds.get("code", 0.0)
     if target not in ("cpu", "reference"):
         run_passes(context, work, [name for name in GPU_PASSES if name not in without], seconds, {}, notes)
-    return Levels(module, ModuleOp([graph]), formed, work, seconds, notes)
+    return Levels(module, ModuleOp([graph]), formed, work, seconds, notes, frozenset(without))
 
 
 def pipeline_of(
@@ -198,8 +203,10 @@ def checked_options(options: Mapping[str, Options]) -> Mapping[str, Options]:
 def for_triton(levels: Levels) -> ModuleOp:
     """The program with kernels of blocks that Triton takes, whatever target it was compiled for."""
     work = levels.loop.clone()
+    if PERSIST not in levels.without:
+        run_passes(Context(allow_unregistered=False), work, (PERSIST,), {})
     run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": "sm_80"})
-    run_passes(Context(allow_unregistered=False), work, GPU_PASSES, {})
+    run_passes(Context(allow_unregistered=False), work, [name for name in GPU_PASSES if name not in levels.without], {})
     return work
 
 

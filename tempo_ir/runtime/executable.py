@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
@@ -27,7 +26,7 @@ from tempo_ir.reference.calls import Outputs, mapping_of, starts_of, whole_numbe
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.budget import Budget, lower_within
 from tempo_ir.runtime.cache import Cache, default_cache, key_of, write_whole
-from tempo_ir.runtime.calls import Arenas, Call, Callee, Request
+from tempo_ir.runtime.calls import Arenas, Request, needs
 from tempo_ir.runtime.compiler import (
     TARGETS,
     KernelMade,
@@ -44,10 +43,11 @@ from tempo_ir.runtime.compiler import (
     run_passes,
 )
 from tempo_ir.runtime.errors import CallError, CompileError
-from tempo_ir.runtime.memory import Placement, aligned_copy, place
+from tempo_ir.runtime.frames import Callee, Frame
+from tempo_ir.runtime.memory import aligned_copy
 from tempo_ir.runtime.native import NativeCompiler, NativeProgram, check_runs_here
 from tempo_ir.runtime.packed import Damaged, Packed, parse_module, text_with_places
-from tempo_ir.runtime.room import check_room
+from tempo_ir.runtime.room import SMALL, check_room
 from tempo_ir.runtime.signature import Signature
 from tempo_ir.runtime.statistics import Statistics, per_step
 from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
@@ -323,8 +323,8 @@ class Compiled(Executable, ABC):
     def __init__(self, program: Any, settings: Settings):
         super().__init__(program)
         self._settings = settings
-        self._place = lru_cache(maxsize=64)(self._placed)
-        self._lock = threading.Lock()
+        self._frame = lru_cache(maxsize=64)(self._framed)
+        self._last: Frame | None = None
         self.callee, self._stats = self._made()
 
     @abstractmethod
@@ -378,8 +378,8 @@ class Compiled(Executable, ABC):
             levels.seconds["code"] = levels.seconds.get("code", 0.0) + time.perf_counter() - begin
 
     @abstractmethod
-    def _execute(self, placement: Placement, request: Request) -> Outputs:
-        """Run a call whose buffers are placed."""
+    def _execute(self, frame: Frame, request: Request) -> Outputs:
+        """Run a call of the bounds of a frame."""
 
     @property
     def _kept_bytes(self) -> int:
@@ -391,26 +391,21 @@ class Compiled(Executable, ABC):
         """The loop program with launches, and the kernels."""
         return self.levels.lowered
 
-    def _placed(self, bounds: tuple[int, ...]) -> Placement:
-        given = dict(zip(self.program.space.params, bounds, strict=True))
-        return place(self.callee.buffers, self.callee.laid_out(given))
+    def _framed(self, bounds: tuple[int, ...]) -> Frame:
+        return self.callee.frame(dict(zip(self.callee.params, bounds, strict=True)))
 
     def _run(self, request: Request) -> Outputs:
-        placement = self._place(tuple(request.bounds[name] for name in self.program.space.params))
-        self._check_room(placement, request)
-        outputs = self._execute(placement, request)
-        with self._lock:
-            spaces = {"device": placement.size} | ({"host": placement.host_size} if placement.host_size else {})
-            used = {
-                "peak_bytes": placement.size, "peak_by_space": spaces, "bytes_by_class": dict(placement.by_class)
-            }  # fmt: skip
-            self._stats = dataclasses.replace(self._stats, **used)
+        frame = self._frame(tuple([request.bounds[name] for name in self.callee.params]))
+        if frame.most_bytes >= SMALL:
+            self._check_room(frame, request)
+        outputs = self._execute(frame, request)
+        self._last = frame
         return outputs
 
-    def _check_room(self, placement: Placement, request: Request) -> None:
+    def _check_room(self, frame: Frame, request: Request) -> None:
         """Raises NotEnoughMemoryError where it is known before the call."""
-        needs = {**self.callee.needs(placement, request), "what is kept from calls before": -self._kept_bytes}
-        check_room(needs, "a call", request.bounds)
+        parts = {**needs(self.callee, frame, request), "what is kept from calls before": -self._kept_bytes}
+        check_room(parts, "a call", request.bounds)
 
     def ir(self, level: str) -> str:
         match level:
@@ -429,7 +424,7 @@ class Compiled(Executable, ABC):
 
     def write_triton(self, directory: Path, precision: str | None = None) -> None:
         from tempo_ir.lowering.triton.package import write_package
-        from tempo_ir.lowering.triton.printer import UnknownPrecisionError, style_of
+        from tempo_ir.lowering.triton.style import UnknownPrecisionError, style_of
 
         try:
             write_package(for_triton(self.levels), directory, style_of(precision))
@@ -450,8 +445,13 @@ class Compiled(Executable, ABC):
 
     @property
     def stats(self) -> Statistics:
-        with self._lock:
+        if self._last is None:
             return self._stats
+        placed = self._last.placement
+        spaces = {"device": placed.size} | ({"host": placed.host_size} if placed.host_size else {})
+        return dataclasses.replace(
+            self._stats, peak_bytes=placed.size, peak_by_space=spaces, bytes_by_class=dict(placed.by_class)
+        )
 
 
 class Native(Compiled):
@@ -462,7 +462,7 @@ class Native(Compiled):
     def __init__(self, program: Any, settings: Settings, cache: Cache | None = None, packed: Packed | None = None):
         self._cache = cache
         self._packed = packed
-        self._arenas, self._host_arenas = Arenas(), Arenas()
+        self._arenas = Arenas()
         super().__init__(program, settings)
 
     def _made(self) -> tuple[Callee, Statistics]:
@@ -501,13 +501,10 @@ class Native(Compiled):
 
     @property
     def _kept_bytes(self) -> int:
-        return self._arenas.kept + self._host_arenas.kept
+        return self._arenas.kept
 
-    def _execute(self, placement: Placement, request: Request) -> Outputs:
-        with self._arenas.borrow(placement.size) as device, self._host_arenas.borrow(placement.host_size) as host:
-            call = Call.of(self.callee, placement, device, host, request)
-            self.native.run(call)
-        return call.results()
+    def _execute(self, frame: Frame, request: Request) -> Outputs:
+        return self.native.execute(frame, request, self._arenas)
 
     def ir(self, level: str) -> str:
         return lower_module(self.lowered, self.native.target).text if level == "llvm" else super().ir(level)
@@ -526,7 +523,7 @@ class TritonInterpreted(Compiled):
         program = self.interpreted.program
         return Callee.of(program), self._counted(program)
 
-    def _execute(self, placement: Placement, request: Request) -> Outputs:
+    def _execute(self, frame: Frame, request: Request) -> Outputs:
         return self.interpreted.run(request.arrays, request.bounds, request.seed, request.hosts, request.start)
 
 

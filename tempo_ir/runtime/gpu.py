@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import tempfile
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,15 +32,15 @@ from tempo_ir.lowering.triton.device import (
 )
 from tempo_ir.lowering.triton.machines import Machine, UnknownMachineError, machine_of
 from tempo_ir.lowering.triton.package import Package
-from tempo_ir.lowering.triton.printer import Style, UnknownPrecisionError, style_of
+from tempo_ir.lowering.triton.style import Style, UnknownPrecisionError, style_of
 from tempo_ir.passes.remarks import is_listening
 from tempo_ir.reference.calls import Outputs
 from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.runtime.cache import Cache, key_of
-from tempo_ir.runtime.calls import Callee, Request
+from tempo_ir.runtime.calls import Request
 from tempo_ir.runtime.errors import CallError, CompileError, NotEnoughMemoryError
 from tempo_ir.runtime.executable import Compiled, Settings
-from tempo_ir.runtime.memory import Placement
+from tempo_ir.runtime.frames import Callee, Frame
 from tempo_ir.runtime.packed import Packed, packed_calls, unpacked_calls
 from tempo_ir.runtime.room import bytes_text, check_room
 from tempo_ir.runtime.statistics import Statistics
@@ -101,6 +102,7 @@ class TritonProgram(Compiled):
     def __init__(self, program: Any, settings: Settings, gpu: GpuSettings, cache: Cache | None):
         self._gpu, self._cache = gpu, cache
         self._imported: LoadedPackage | None = None
+        self._lock = threading.Lock()
         super().__init__(program, settings)
 
     # -- making it
@@ -153,9 +155,9 @@ class TritonProgram(Compiled):
     def _given(self, value: Any, in_torch: bool) -> Any:
         return value if in_torch else array_of_tensor(value)
 
-    def _check_room(self, placement: Placement, request: Request) -> None:
+    def _check_room(self, frame: Frame, request: Request) -> None:
         """The GPU is asked as memory is taken; rows that wait with the host are the host's."""
-        check_room({"rows with the host": placement.host_size}, "a call", request.bounds)
+        check_room({"rows with the host": frame.placement.host_size}, "a call", request.bounds)
 
     def _device(self) -> Device:
         """Where a call runs. Raises CallError where there is no GPU."""
@@ -184,7 +186,7 @@ class TritonProgram(Compiled):
         self.package.write(Path(self._temporary.name))
         return Path(self._temporary.name)
 
-    def _execute(self, placement: Placement, request: Request) -> Outputs:
+    def _execute(self, frame: Frame, request: Request) -> Outputs:
         device, package = self._device(), self._loaded()
         arrays = {name: on_device(array, device) for name, array in request.arrays.items()}
         bounds = {self.package.parameters[name]: value for name, value in request.bounds.items()}
@@ -198,9 +200,9 @@ class TritonProgram(Compiled):
         except OutOfDeviceMemoryError as error:
             at = ", ".join(f"{name} = {value}" for name, value in request.bounds.items())
             raise NotEnoughMemoryError(
-                f"a call{' with ' if at else ''}{at} needs about {bytes_text(placement.size)} beside its arrays, and "
-                f"{device.name} has not so much to give ({error}): compile with memory_budget= or remat=, give smaller "
-                "bounds"
+                f"a call{' with ' if at else ''}{at} needs about {bytes_text(frame.placement.size)} beside its arrays, "
+                f"and {device.name} has not so much to give ({error}): compile with memory_budget= or remat=, give "
+                "smaller bounds"
             ) from None
         kept = {name: arrays[name] for name in self.signature.parameters} if request.in_torch else {}
         return Outputs.of({**kept, **outputs}, {**request.bounds, **extents})

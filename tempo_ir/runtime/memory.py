@@ -8,6 +8,7 @@ that are swapped out, which lie in a second one, that of the host. Buffers that 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,13 +39,13 @@ def aligned_zeros(shape: Sequence[int], dtype: DType) -> Array:
 def _aligned(make: Callable[[int, type[np.uint8]], Array], size: int) -> Array:
     message = f"the call needs {size} bytes in one piece, which the machine has not: compile with memory_budget= or "
     message += "remat=, or give smaller bounds"
-    if size > np.iinfo(np.intp).max - ALIGNMENT:
+    if size > sys.maxsize - ALIGNMENT:
         raise NotEnoughMemoryError(message)
     try:
         raw = make(size + ALIGNMENT, np.uint8)
     except MemoryError as error:
         raise NotEnoughMemoryError(message) from error
-    start = -raw.ctypes.data % ALIGNMENT
+    start = -raw.__array_interface__["data"][0] % ALIGNMENT
     return raw[start : start + size]
 
 

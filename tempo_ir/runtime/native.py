@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,10 +18,11 @@ from tempo_ir.lowering.llvm.host import HOST, Site
 from tempo_ir.lowering.llvm.module import ModuleLowering
 from tempo_ir.lowering.llvm.parallel import scratch_pitch
 from tempo_ir.lowering.llvm.target import Target
+from tempo_ir.reference.calls import Outputs
 from tempo_ir.reference.dtypes import Array
-from tempo_ir.runtime.calls import Call, Callee
+from tempo_ir.runtime.calls import Arenas, Call, Request, address_of
 from tempo_ir.runtime.errors import CompileError
-from tempo_ir.runtime.memory import aligned_bytes
+from tempo_ir.runtime.frames import Callee, Frame
 from tempo_ir.runtime.packed import Packed, packed_calls, unpacked_calls
 from tempo_ir.runtime.threads import MOST_THREADS, borrowed_team, thread_count
 
@@ -65,22 +68,34 @@ class NativeProgram:
         scratch, is_shared = packed.header["scratch_bytes"], packed.header["is_shared"]
         return NativeProgram(Callee.of(program, buffers), sites, scratch, is_shared, packed.objects, target, library)
 
-    def run(self, call: Call) -> None:
-        """Run the host program of a call. Raises what Python code in it raised."""
+    def execute(self, frame: Frame, request: Request, arenas: Arenas) -> Outputs:
+        """The outputs of a call of the bounds of a frame, in memory of `arenas`. Raises CallError where the user's
+        number of threads is none, and what Python code in the call raises."""
+        placed, threads = frame.placement, min(thread_count(), MOST_THREADS if self.is_shared else 1)
+        scratch_size = threads * scratch_pitch(self.scratch_bytes)
+        with arenas.borrow(placed.size, placed.host_size, scratch_size) as (device, host, scratch):
+            call = Call.of(self.callee, frame, device, host, request)
+            self._run(call, scratch, threads)
+        return call.results()
+
+    def _run(self, call: Call, scratch: Array, threads: int) -> None:
         call.make_objects()
-        threads = min(thread_count(), MOST_THREADS if self.is_shared else 1)
-        scratch = aligned_bytes(threads * scratch_pitch(self.scratch_bytes))
-        addresses = [*(_address(call.flat[buffer.value]) for buffer in self.callee.buffers), _address(scratch), 0]
-        buffers = (ctypes.c_void_p * len(addresses))(*addresses)
-        numbers = call.scalars
+        numbers, callbacks = call.scalars, self._callbacks(call)
         scalars = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
-        callbacks = self._callbacks(call)
         pointers = [ctypes.cast(callback, ctypes.c_void_p).value for callback in callbacks]
         table = (ctypes.c_void_p * len(pointers))(*pointers)
-        function = _HOST(self.library.address(HOST))
-        with call.interruptible(), borrowed_team(threads) as buffers[len(addresses) - 1]:
-            function(ctypes.addressof(buffers), ctypes.addressof(scalars), ctypes.addressof(table))
+        begin = time.perf_counter()
+        with borrowed_team(threads) as team, call.interruptible():
+            addresses = (*call.addresses, address_of(scratch), team)
+            buffers = (ctypes.c_void_p * len(addresses))(*addresses)
+            self._function(ctypes.addressof(buffers), ctypes.addressof(scalars), ctypes.addressof(table))
+        if not self.sites:
+            call.frame.seconds = min(call.frame.seconds, time.perf_counter() - begin)
         call.finish()
+
+    @cached_property
+    def _function(self) -> Callable[[int, int, int], int]:
+        return _HOST(self.library.address(HOST))
 
     def _callbacks(self, call: Call) -> Sequence[Any]:
         def ask(symbols: Any) -> int:
@@ -137,7 +152,3 @@ def check_runs_here(packed: Packed, what: str) -> None:
         raise CompileError(
             f"{what} for a processor {made_for.cpu}; this one, {here.cpu}, has no {shown}: compile the program here"
         )
-
-
-def _address(array: Array) -> int:
-    return array.ctypes.data

@@ -1,7 +1,8 @@
 """Rows of buffers as numpy arrays, for what Python runs within a compiled program: host calls, leaves without a tile
 form.
 
-What an access means is worked out once per call: a program calls its environment thousands of times.
+What an access means is worked out once for all calls of the same bounds: a program calls its environment thousands of
+times.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index import Const, Expr, Slice, Sym, evaluate, free_symbols, substitute
 from tempo_ir.index.rules import terms
-from tempo_ir.lowering.kernels.layout import Array as Place
 from tempo_ir.lowering.kernels.layout import Axis, Layout, array_of
 from tempo_ir.reference import operations
 from tempo_ir.reference.calls import host_results
@@ -58,17 +58,16 @@ class _Linear:
         return total
 
 
-class _Accessed:
-    """An access in a call: the elements of one buffer at given iterators."""
+class _Located:
+    """An access where the bounds have values: where its elements lie in the buffer at given iterators."""
 
-    def __init__(self, access: loop.BufferAccess, flat: Array, place: Place, bounds: Symbols):
+    def __init__(self, access: loop.BufferAccess, layout: Layout, bounds: Symbols):
+        place = array_of(access, layout)
         self.type = access.type
         self.dtype: DType = numpy_dtype(element(access.type))
-        self._flat = flat
-        self._memory = flat.view(np.uint8).data  # bf16 has no buffer of its own
-        self._axes = place.axes
-        self._offset = _Linear.of(place.offset, bounds)
-        self._wraps = any(axis.wrap is not None for axis in place.axes)
+        self.axes = place.axes
+        self.offset = _Linear.of(place.offset, bounds)
+        self.wraps = any(axis.wrap is not None for axis in place.axes)
         varying = {symbol for axis in place.axes for symbol in free_symbols(axis.stride)}
         varying.update(
             s for extent in shape_of(access.type) if not isinstance(extent, int) for s in free_symbols(extent)
@@ -77,19 +76,33 @@ class _Accessed:
 
     def _extents(self, symbols: Symbols) -> tuple[tuple[int, ...], tuple[int, ...]]:
         shape = operations.concrete_shape(self.type, symbols)
-        return shape, tuple(evaluate(axis.stride, symbols) * self._flat.itemsize for axis in self._axes)
+        return shape, tuple(evaluate(axis.stride, symbols) * self.dtype.itemsize for axis in self.axes)
+
+    def extents(self, symbols: Symbols) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The extents, and the strides in bytes."""
+        return self._extents(symbols) if self._fixed is None else self._fixed
+
+
+class _Accessed:
+    """An access in a call: the elements of one buffer at given iterators."""
+
+    def __init__(self, located: _Located, flat: Array):
+        self.located = located
+        self.dtype = located.dtype
+        self._flat = flat
+        self._memory = flat.view(np.uint8).data  # bf16 has no buffer of its own
 
     def shape(self, symbols: Symbols) -> tuple[int, ...]:
         """The extents."""
-        return (self._extents(symbols) if self._fixed is None else self._fixed)[0]
+        return self.located.extents(symbols)[0]
 
     def view(self, symbols: Symbols) -> Array:
         """The elements where they lie; a window that wraps round a ring is a copy."""
-        shape, strides = self._extents(symbols) if self._fixed is None else self._fixed
+        shape, strides = self.located.extents(symbols)
         if 0 in shape:
             return np.zeros(shape, self._flat.dtype)
-        offset = self._offset.at(symbols)
-        if self._wraps:
+        offset = self.located.offset.at(symbols)
+        if self.located.wraps:
             return self._flat[offset + self._positions(shape, symbols)]
         return np.ndarray(shape, self.dtype, self._memory, offset * self.dtype.itemsize, strides)
 
@@ -97,15 +110,15 @@ class _Accessed:
         """Write the elements."""
         if value.size == 0:
             return
-        if self._wraps:
-            self._flat[self._offset.at(symbols) + self._positions(value.shape, symbols)] = value
+        if self.located.wraps:
+            self._flat[self.located.offset.at(symbols) + self._positions(value.shape, symbols)] = value
             return
         np.copyto(self.view(symbols), value, "same_kind")
 
     def _positions(self, shape: Sequence[int], symbols: Symbols) -> Array:
         """Where the elements of a window stand, counted from the first one's row 0."""
         total = np.zeros((), np.int64)
-        for number, (axis, extent) in enumerate(zip(self._axes, shape, strict=True)):
+        for number, (axis, extent) in enumerate(zip(self.located.axes, shape, strict=True)):
             place = _slots(axis, extent, symbols) * evaluate(axis.stride, symbols)
             total = total + place.reshape([-1 if other == number else 1 for other in range(len(shape))])
         return total
@@ -131,36 +144,44 @@ class _HostCall:
     over: tuple[tuple[str, Slice], ...]
 
 
+class Meanings:
+    """What accesses, and the points of calls, mean where the bounds have values: each worked out when it is first asked
+    for."""
+
+    def __init__(self, layouts: Mapping[SSAValue, Layout], bounds: Symbols):
+        self.layouts = layouts
+        self.bounds = bounds
+        self.located = cache(self._located)
+        self.point = cache(self._point)
+
+    def _located(self, access: loop.BufferAccess) -> _Located:
+        return _Located(access, self.layouts[access.buffer], self.bounds)
+
+    def _point(self, op: loop.HostOp) -> tuple[tuple[str, _Linear], ...]:
+        return tuple((name, _Linear.of(value, self.bounds)) for name, value in op.point)
+
+
 class Rows:
     """The memory of a call: each buffer as a flat array, read and written by accesses."""
 
-    def __init__(
-        self,
-        arrays: Mapping[SSAValue, Array],
-        layouts: Mapping[SSAValue, Layout],
-        seed: int,
-        start: Symbols,
-        bounds: Symbols,
-    ):
+    def __init__(self, arrays: Mapping[SSAValue, Array], meanings: Meanings, seed: int, start: Symbols):
         self.arrays = arrays
-        self.layouts = layouts
         self.seed = seed
         self.start = start
-        self.bounds = bounds
+        self._meanings = meanings
         self._accessed = cache(self._access)
         self._called = cache(self._host_call)
 
     def _access(self, access: loop.BufferAccess) -> _Accessed:
-        place = array_of(access, self.layouts[access.buffer])
-        return _Accessed(access, self.arrays[access.buffer], place, self.bounds)
+        return _Accessed(self._meanings.located(access), self.arrays[access.buffer])
 
     def _host_call(self, op: loop.HostOp) -> _HostCall:
         reads, writes = (tuple(map(self._accessed, accesses)) for accesses in (op.reads, op.writes))
-        point = tuple((name, _Linear.of(value, self.bounds)) for name, value in op.point)
-        return _HostCall(op.callee, reads, writes, point, op.over)
+        return _HostCall(op.callee, reads, writes, self._meanings.point(op), op.over)
 
-    def forget(self) -> None:
+    def rebind(self, bounds: Symbols) -> None:
         """Bounds have changed: what accesses mean is to be worked out anew."""
+        self._meanings = Meanings(self._meanings.layouts, bounds)
         self._accessed.cache_clear()
         self._called.cache_clear()
 

@@ -7,9 +7,10 @@ declares of its bounds, and what its reads need of them (preconditions), is chec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias
 
 from xdsl.ir import Operation
 
@@ -20,6 +21,9 @@ from tempo_ir.reference.calls import MOST_STEPS, typed_array_of, whole_number
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.runtime.errors import CallError
 from tempo_ir.runtime.tensors import is_torch, outline_of
+
+Stated: TypeAlias = tuple[tuple[str, int], ...]
+"""The bounds that a call states."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,38 +103,53 @@ class Signature:
             preconditions,
         )
 
-    @property
+    @cached_property
+    def params(self) -> tuple[str, ...]:
+        """The bounds, in order."""
+        return self.space.params
+
+    @cached_property
     def states(self) -> tuple[str, ...]:
         """The parameters that an output updates."""
         return tuple(name for name in self.parameters if name in self.outputs)
 
     def arguments(self, given: Mapping[str, Any], state: Mapping[str, Any]) -> Arguments:
         """The arguments of a call, checked. Raises CallError naming the argument that does not fit."""
-        bounds = Bounds(self)
-        for name in given:
-            if name not in self.inputs and name not in self.space.params:
-                raise CallError(f"'{name}' is neither an input nor a bound: {self._takes()}")
-        for name in self.space.params:
-            if name in given and name not in self.inputs:
-                bounds.give(name, given[name])
+        stated: list[tuple[str, int]] = []
+        for name, value in given.items():
+            if name not in self.inputs:
+                if name not in self.params:
+                    raise CallError(f"'{name}' is neither an input nor a bound: {self._takes()}")
+                stated.append((name, stated_bound(name, value)))
         arrays: dict[str, Array] = {}
         for name, spec in self.inputs.items():
             if name not in given:
                 raise spec.error(f"is missing: {self._takes()}")
             arrays[name] = checked(spec, given[name])
-            bounds.read(spec, arrays[name])
         for name, spec in self.parameters.items():
             if name not in state:
                 raise spec.error("is missing in the state: pass state=exe.init(seed), or a dict with it")
             arrays[name] = checked(spec, state[name])
-            bounds.read(spec, arrays[name])
         for name in state:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise CallError(
                     f"the state has '{name}', which '{self.name}' does not declare; its parameters are {known}"
                 )
-        return Arguments(arrays, bounds.settled(arrays))
+        return Arguments(arrays, dict(self.bounds_of(tuple(stated), tuple([a.shape for a in arrays.values()]))))
+
+    @cached_property
+    def bounds_of(self) -> Callable[[Stated, tuple[tuple[int, ...], ...]], Mapping[str, int]]:
+        """All bounds, of those that the call states and of the shapes of inputs and parameters, in order; worked out
+        once for each. Raises CallError where they do not fit."""
+        return lru_cache(maxsize=64)(self._bounds_of)
+
+    def _bounds_of(self, stated: Stated, shapes: tuple[tuple[int, ...], ...]) -> Mapping[str, int]:
+        specs = [*self.inputs.values(), *self.parameters.values()]
+        bounds = Bounds(self, dict(stated), dict.fromkeys([name for name, _ in stated], "the call"))
+        for spec, shape in zip(specs, shapes, strict=True):
+            bounds.read(spec, shape)
+        return bounds.settled(dict(zip(specs, shapes, strict=True)))
 
     def _takes(self) -> str:
         inputs = ", ".join(f"{name}: {spec.text}" for name, spec in self.inputs.items()) or "none"
@@ -161,27 +180,28 @@ def checked(spec: ArraySpec, value: Any) -> Array:
     return value if is_torch(value) else array
 
 
+def stated_bound(name: str, value: Any) -> int:
+    """A bound that the caller states. Raises CallError for what is none."""
+    number = whole_number(value)
+    if number is None or number < 0:
+        raise CallError(f"the bound {name} is an integer of 0 or more, got {value!r}")
+    if number > MOST_STEPS:
+        raise CallError(f"the bound {name} is at most 2**48, got {number}")
+    return number
+
+
+@dataclass
 class Bounds:
     """The bounds of a call as they are found, and where."""
 
-    def __init__(self, signature: Signature):
-        self.signature = signature
-        self.values: dict[str, int] = {}
-        self.origins: dict[str, str] = {}
+    signature: Signature
+    values: dict[str, int]
+    origins: dict[str, str]
 
-    def give(self, name: str, value: Any) -> None:
-        """A bound that the caller states."""
-        number = whole_number(value)
-        if number is None or number < 0:
-            raise CallError(f"the bound {name} is an integer of 0 or more, got {value!r}")
-        if number > MOST_STEPS:
-            raise CallError(f"the bound {name} is at most 2**48, got {number}")
-        self.values[name], self.origins[name] = number, "the call"
-
-    def read(self, spec: ArraySpec, array: Array) -> None:
+    def read(self, spec: ArraySpec, shape: tuple[int, ...]) -> None:
         """Bounds that are axes of an array."""
-        for extent, size in zip(spec.extents, array.shape, strict=True):
-            if not isinstance(extent, Sym) or extent.name not in self.signature.space.params:
+        for extent, size in zip(spec.extents, shape, strict=True):
+            if not isinstance(extent, Sym) or extent.name not in self.signature.params:
                 continue
             name, source = extent.name, f"{spec.kind} '{spec.name}'"
             if self.values.setdefault(name, size) != size:
@@ -189,16 +209,16 @@ class Bounds:
                 raise CallError(f"{source} has {name} = {size}, {other}: they must agree")
             self.origins.setdefault(name, source)
 
-    def settled(self, arrays: Mapping[str, Array]) -> dict[str, int]:
+    def settled(self, shapes: Mapping[ArraySpec, tuple[int, ...]]) -> dict[str, int]:
         """All bounds. Raises CallError where one is missing, or where what is declared or needed of them fails."""
         signature = self.signature
-        for name in signature.space.params:
+        for name in signature.params:
             if name not in self.values:
                 raise CallError(f"the bound {name} cannot be read off the inputs: give it, as in {name}=16")
-        for spec in (*signature.inputs.values(), *signature.parameters.values()):
+        for spec, shape in shapes.items():
             expected = spec.shape(self.values)
-            if arrays[spec.name].shape != expected:
-                needed = f"of shape {arrays[spec.name].shape}, {expected} is needed for {self._text(spec.extents)}"
+            if shape != expected:
+                needed = f"of shape {shape}, {expected} is needed for {self._text(spec.extents)}"
                 raise spec.error(f"is {spec.text}, got an array {needed}")
         needed = dict(signature.preconditions)
         where = signature.space.where
@@ -208,7 +228,7 @@ class Bounds:
                 names = ", ".join(f"{name} = {self.values[name]}" for name in sorted(free_symbols(cond)))
                 reason = f": {needed[cond]}" if cond in needed else ""
                 raise CallError(f"'{signature.name}' needs {cond}, got {names}{reason}")
-        return self.values
+        return {name: self.values[name] for name in signature.params}
 
     def _text(self, extents: Iterable[Extent]) -> str:
         names = sorted({name for extent in extents if not isinstance(extent, int) for name in free_symbols(extent)})

@@ -16,8 +16,7 @@ from tempo_ir.dialects.loop import Loop, ProgramOp
 from tempo_ir.dialects.sdg import Sdg
 from tempo_ir.lowering.kernels.loop_lower_kernels import LoopLowerKernelsPass
 from tempo_ir.reference.loop import run_loop
-from tempo_ir.runtime.calls import Call, Request
-from tempo_ir.runtime.memory import aligned_bytes, place
+from tempo_ir.runtime.calls import Arenas, Request
 from tempo_ir.runtime.native import NativeProgram
 
 
@@ -44,14 +43,10 @@ def agrees(text: str, arrays: Mapping[str, np.ndarray], bounds: Mapping[str, int
     """Native code and the interpreter give the same outputs."""
     program, native = compiled(text)
     expected = run_loop(program, arrays, bounds)
-    callee = native.callee
-    placement = place(callee.buffers, bounds)
-    device, host = aligned_bytes(placement.size), aligned_bytes(placement.host_size)
-    call = Call.of(callee, placement, device, host, Request(arrays, bounds, 0, {}, {}))
-    native.run(call)
+    outputs = native.execute(native.callee.frame(bounds), Request(arrays, bounds, 0, {}, {}), Arenas())
     for name, array in expected.items():
-        assert np.allclose(call.outputs[name], array, rtol=1e-5, atol=1e-5), (name, call.outputs[name], array)
-    return call.outputs
+        assert np.allclose(outputs[name], array, rtol=1e-5, atol=1e-5), (name, outputs[name], array)
+    return outputs
 
 
 def normal(*shape: int) -> np.ndarray:

@@ -183,7 +183,7 @@ def test_rows_of_a_long_recurrence_and_one_that_is_read_by_itself() -> None:
 
 def test_the_triton_driver_copies_rows_too() -> None:
     interpreted = tp.compile(program(), "triton-interpret", memory_budget=peak_of(plain()) // 20, sizes=SIZES)
-    assert "pin_memory" in interpreted.ir("triton")
+    assert "host=True" in interpreted.ir("triton")
     agree(call(plain(), 3, 1), call(interpreted, 3, 1))
 
 

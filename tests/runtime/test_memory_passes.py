@@ -16,9 +16,8 @@ from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.sdg import requests_of
 from tempo_ir.reference.loop import run_loop
 from tempo_ir.reference.sdg import run
-from tempo_ir.runtime.calls import Call, Request
+from tempo_ir.runtime.calls import Arenas, Request
 from tempo_ir.runtime.compiler import Levels, Options, lower
-from tempo_ir.runtime.memory import aligned_bytes, place
 from tempo_ir.runtime.native import NativeProgram
 from tests.fuzz.arguments import admissible, draw
 
@@ -113,13 +112,9 @@ def compiled(name: str, passes: str) -> NativeProgram:
 
 def natively(native: NativeProgram, arrays: Mapping[str, np.ndarray], bounds: Mapping[str, int]) -> dict[str, Any]:
     """What native code gives, with the arrays of states overwritten."""
-    callee = native.callee
-    placement = place(callee.buffers, callee.laid_out(bounds))
-    device, host = aligned_bytes(placement.size), aligned_bytes(placement.host_size)
     own = {key: array.copy() for key, array in arrays.items()}
-    call = Call.of(callee, placement, device, host, Request(own, bounds, 0, {}, {}, donate=True))
-    native.run(call)
-    return call.outputs
+    request = Request(own, bounds, 0, {}, {}, donate=True)
+    return native.execute(native.callee.frame(bounds), request, Arenas())
 
 
 @pytest.mark.parametrize("passes", PASSES)

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import tempo_ir as tp
-from tempo_ir.runtime import memory, room
-from tempo_ir.runtime.calls import Callee, Request
+from tempo_ir.runtime import frames, memory, room
+from tempo_ir.runtime.calls import Request, needs
 from tempo_ir.runtime.errors import CallError, NotEnoughMemoryError
 from tempo_ir.runtime.executable import Compiled
+from tempo_ir.runtime.frames import Callee
 from tempo_ir.tools.tempo_run import main
 
 MIB = 1 << 20
@@ -61,13 +62,13 @@ def test_a_call_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_needs_what_is_said() -> None:
     """The arena, the outputs that are made anew, and copies of arguments that do not lie row by row."""
     exe, x = program(), steps(1000)
-    placement = exe.callee.needs(exe._placed((1000,)), Request({"x": x}, {"T": 1000}, 0, {}, {}))  # pyright: ignore
+    placement = needs(exe.callee, exe._framed((1000,)), Request({"x": x}, {"T": 1000}, 0, {}, {}))  # pyright: ignore
     assert placement["outputs"] == 4096 * 1000 + 4096
     assert placement["copies of arguments"] == 0
     exe(x=x)
     assert placement["the program"] == exe.stats.peak_bytes
     turned = np.asfortranarray(x)
-    copied = exe.callee.needs(exe._placed((1000,)), Request({"x": turned}, {"T": 1000}, 0, {}, {}))  # pyright: ignore
+    copied = needs(exe.callee, exe._framed((1000,)), Request({"x": turned}, {"T": 1000}, 0, {}, {}))  # pyright: ignore
     assert copied["copies of arguments"] == x.nbytes
 
 
@@ -107,7 +108,7 @@ def test_a_dim_that_data_ends_is_not_asked_about() -> None:
 
     exe = tp.compile(ends())
     assert isinstance(exe, Compiled)
-    assert exe.callee.needs(exe._placed((10**9,)), Request({}, {"T": 10**9}, 0, {}, {})) == {}  # pyright: ignore
+    assert needs(exe.callee, exe._framed((10**9,)), Request({}, {"T": 10**9}, 0, {}, {})) == {}  # pyright: ignore
 
 
 def test_what_the_machine_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,11 +144,14 @@ sdg.program @sums dims(t: T) {
 
 
 def test_calls_of_a_program_do_not_walk_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What all calls have in common is found once, at the compile."""
+    """What all calls have in common is found once, at the compile; what those of the same bounds have, at the first."""
     exe = program()
     exe(x=steps(3))
+    exe(x=steps(4))
     monkeypatch.setattr(Callee, "of", lambda program: pytest.fail("found again"))
     monkeypatch.setattr(
         type(exe.program.body), "walk", lambda self: pytest.fail("the program is walked"), raising=False
     )
+    monkeypatch.setattr(frames, "place", lambda buffers, bounds: pytest.fail("buffers are placed again"))
     exe(x=steps(4))
+    exe(x=steps(3))

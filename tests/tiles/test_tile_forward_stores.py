@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import f32
 
+import tempo_ir as tp
+from tempo_ir.dialects import loop
 from tempo_ir.dialects.tile import structure
 from tempo_ir.dialects.tile.attributes import INDEX, PointerType
 from tempo_ir.dialects.tile.builder import KernelBuilder, Value
 from tempo_ir.lowering.tiles.launches import Launched
 from tempo_ir.lowering.tiles.tile_forward_stores import forward_stores
 from tempo_ir.reference.tile import run_kernel
+from tempo_ir.runtime.compiler import lower, module_of
 from tests.llvm.test_random_programs import Program
 from tests.tile.programs import Array
 
@@ -227,3 +230,20 @@ def test_random_programs(seed):
     program = Program(seed)
     kernel = program.build()
     assert_same(kernel, program.arguments(), (2,) if program.dynamic else tuple(kernel.grid.data))
+
+
+def test_what_ends_a_loop_is_read():
+    """A loop round a launch reads its condition after the launch."""
+
+    @tp.program
+    def ended():
+        t, _ = tp.dim("t", until=lambda: done)
+        x = tp.input("x", tp.f32[4], over=t)
+        done = x.sum() > 3.0
+        tp.output("y", x + 1.0)
+
+    lowered = lower(module_of(ended()), "sm_90").lowered
+    assert lowered is not None
+    (made,) = [op for op in lowered.walk() if isinstance(op, loop.ForOp) and op.done is not None]
+    writers = [op for op in made.walk() if isinstance(op, loop.LaunchOp) and made.done in op.buffers]
+    assert len(writers) == 1

@@ -46,7 +46,7 @@ def launches(executable, *arguments, **named) -> list[tuple]:
 
 
 def test_the_machine_is_that_of_the_device(dispatched):
-    executable = tp.compile(walk(), "triton")
+    executable = tp.compile(walk(), "triton", without=("loop-persist",))
     first = launches(executable, x=X)
     assert len(first) >= 3 * len(X)
     assert {launch[-1] for launch in first} == {STREAM}
@@ -56,4 +56,12 @@ def test_the_machine_is_that_of_the_device(dispatched):
     assert len(dispatched) == len(kernels)
     assert len(launches(executable, x=np.ones((9, 4), np.float32))) > len(first)  # one compile serves every size
     assert len(dispatched) == len(kernels)
-    assert executable.ir("triton") == tp.compile(walk(), "triton", machine="sm_90").ir("triton")
+    named = tp.compile(walk(), "triton", machine="sm_90", without=("loop-persist",))
+    assert executable.ir("triton") == named.ir("triton")
+
+
+def test_all_steps_are_one_launch():
+    executable = tp.compile(walk(), "triton")
+    names = [[name for name, *_ in launches(executable, x=np.ones((steps, 4), np.float32))] for steps in (5, 9)]
+    assert names[0] == names[1]
+    assert [name.endswith("_over_t") for name in names[0]] == [False, True, True]

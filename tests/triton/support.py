@@ -9,7 +9,8 @@ import numpy as np
 import tempo_ir as tp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.triton.interpreter import run_interpreted_kernel
-from tempo_ir.lowering.triton.printer import Style, print_kernel
+from tempo_ir.lowering.triton.printer import print_kernel
+from tempo_ir.lowering.triton.style import Style
 from tempo_ir.reference.tile import run_kernel
 from tests.tile.programs import Array, assert_close
 
@@ -26,7 +27,7 @@ def assert_same(
     expected = [x.copy() if isinstance(x, np.ndarray) else x for x in arguments]
     run_kernel(kernel, expected, grid)
     source = print_kernel(kernel, CHECKED)
-    actual = run_interpreted_kernel(source.text, source.name, arguments, grid)
+    actual = run_interpreted_kernel(source.alone, source.name, arguments, grid)
     results: list[Array] = []
     for got, want in zip(actual, expected, strict=True):
         if isinstance(got, np.ndarray) and isinstance(want, np.ndarray):

@@ -18,11 +18,11 @@ from tempo_ir.lowering.targets import GPU_PASSES
 from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.compiling import Figures, compile_kernels
 from tempo_ir.lowering.triton.machines import machine_of
-from tempo_ir.lowering.triton.printer import PRECISIONS, KernelSource, Style
-from tempo_ir.runtime.compiler import LOOP_PASSES, Levels, lower, module_of, run_passes
+from tempo_ir.lowering.triton.style import PRECISIONS, KernelSource, Style
+from tempo_ir.runtime.compiler import LOOP_PASSES, PERSIST, Levels, lower, module_of, run_passes
 from tempo_ir.tools import programs
 from tempo_ir.tools.parsing import own_context, parse_module
-from tests.triton import catalogue
+from tests.triton import catalogue, recurrences
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "tests" / "semantics" / "programs"
@@ -52,7 +52,26 @@ CATALOGUE = {
     "gemv": lambda: catalogue.matmul(m=1, dtype=tp.bf16),
     "adam": lambda: catalogue.adam(),
 }
-EXAMPLES = {"rnn": {}, "reinforce": {}, "llama": {"layers": 2}, "llama with a window": {"layers": 2, "window": 8}}
+RECURRENCES = {
+    "recurrent": lambda: recurrences.rnn(batch=1024, width=64),
+    "recurrent bf16": lambda: recurrences.rnn(batch=1024, width=64, dtype=tp.bf16),
+    "recurrent, 128 wide": lambda: recurrences.rnn(batch=1024, width=128),
+    "gru": lambda: recurrences.gru(batch=1024, inputs=32, width=64),
+    "lstm": lambda: recurrences.lstm(batch=1024, inputs=32, width=64),
+    "back through time": lambda: recurrences.back_through_time(batch=1024, width=64),
+    "windows of a recurrence": lambda: recurrences.windows(batch=4096),
+    "a recurrence of all rows": lambda: recurrences.of_all_rows(batch=64),
+    "a recurrence of heads": lambda: recurrences.heads(batch=1024, count=4, width=16),
+}
+"""Of which one launch runs all steps."""
+CATALOGUE |= RECURRENCES
+EXAMPLES = {
+    "rnn": {},
+    "reinforce": {},
+    "rollout": {},
+    "llama": {"layers": 2},
+    "llama with a window": {"layers": 2, "window": 8},
+}
 NARROW = {
     "a scan walks its axis": "cumsum cumprod",
     "reads begin anywhere": "slice reverse pad",
@@ -81,6 +100,8 @@ def sources_of(name: str, target: str) -> list[KernelSource]:
     levels = loops(name)
     assert levels.loop is not None
     work = levels.loop.clone()
+    if name in RECURRENCES or name in EXAMPLES:
+        run_passes(Context(allow_unregistered=False), work, (PERSIST,), {})
     options = {"target": target, "join": not name.startswith(("ops", "fusions"))}  # there each kernel is looked at
     run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, options)
     run_passes(Context(allow_unregistered=False), work, GPU_PASSES, {})
@@ -105,8 +126,8 @@ def write_table(target: str, rows: list[tuple[str, KernelSource, Figures]]) -> N
 
 def promises_tensor_cores(source: KernelSource, target: str) -> bool:
     """Whether a kernel has a product that the matrix units of the target compute: of 16 bits, on AMD of 32 too."""
-    dots = [line for line in source.text.splitlines() if "tl.dot(" in line]
-    return any(re.search(r"\.to\(tl\.b?float16\)", line) for line in dots) or (bool(dots) and target == "gfx942")
+    dots = re.findall(r"tl\.dot\(.*?input_precision", source.text, re.DOTALL)
+    return any(re.search(r"\.to\(tl\.b?float16\)", dot) for dot in dots) or (bool(dots) and target == "gfx942")
 
 
 def check(source: KernelSource, found: Figures, target: str) -> None:

@@ -14,7 +14,8 @@ from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.triton.compiling import TritonCompileError, compile_kernels
 from tempo_ir.lowering.triton.machines import UnknownMachineError, machine_of
-from tempo_ir.lowering.triton.printer import KernelSource, Style, print_kernel
+from tempo_ir.lowering.triton.printer import print_kernel
+from tempo_ir.lowering.triton.style import KernelSource, Style
 from tests.triton.test_kernels import CASES
 
 CHECKED = Style(checked=True)

@@ -163,9 +163,20 @@ def hosted():
 
 
 def test_loops_in_both_directions(tmp_path):
-    found = repeats_what_launches_do(tp.compile(walk()), tmp_path / "walked", {"x": [17, 4]}, {"T": 17})
+    executable = tp.compile(walk(), without=("loop-persist",))
+    found = repeats_what_launches_do(executable, tmp_path / "walked", {"x": [17, 4]}, {"T": 17})
     assert set(found["compiled"].values()) == {1}  # whatever the scalars are
     assert len(found["events"]) >= 3 * 17
+    assert found["dispatched"] == len(found["compiled"])  # once per kernel: then they are bound
+
+
+def test_loops_that_are_one_launch(tmp_path):
+    found = follows_the_schedule(tp.compile(walk()), tmp_path / "walked", {"x": [17, 4]}, {"T": 17})
+    assert [name for _, name, *_ in found["events"] if "_over_" in name] == [
+        "mul_add_sum_over_t",
+        "mul_add_random_over_t",
+    ]
+    assert len(found["events"]) == 3
     assert found["dispatched"] == len(found["compiled"])  # once per kernel: then they are bound
 
 
@@ -202,7 +213,7 @@ def test_iterations_of_the_rnn(tmp_path):
 
 
 def test_a_counter_that_begins_elsewhere_is_seen(tmp_path):
-    executable = tp.compile(walk())
+    executable = tp.compile(walk(), without=("loop-persist",))
     executable.write_triton(tmp_path / "walked")
     driver = tmp_path / "walked" / "driver.py"
     text = driver.read_text()

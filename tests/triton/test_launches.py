@@ -8,11 +8,13 @@ import pytest
 from xdsl.ir import Block
 
 from tempo_ir.dialects import loop
+from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.runtime.compiler import lower, module_of
 from tempo_ir.tools import programs
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+RECURRENCES = Path(__file__).with_name("recurrences.py")
 LAUNCHES_PER_LAYER = 7
 OF_WINDOWS = 9
 """Where layers are needed at different steps: queries stand in other guards than their norm, and each layer has its own
@@ -21,7 +23,12 @@ cosines and sines."""
 
 def program_of(name: str, **settings) -> loop.ProgramOp:
     """An example as loops and launches for a GPU."""
-    program, _ = programs.load_python(EXAMPLES / f"{name}.py", None, settings)
+    return lowered(EXAMPLES / f"{name}.py", None, **settings)
+
+
+def lowered(file: Path, name: str | None, **settings) -> loop.ProgramOp:
+    """A program of a file as loops and launches for a GPU."""
+    program, _ = programs.load_python(file, name, settings)
     module = lower(module_of(program.source), "sm_90").lowered
     assert module is not None
     (found,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
@@ -47,6 +54,44 @@ def launches(block: Block) -> int:
 def test_launches_of_a_layer_of_llama(settings, most, in_temporary_directory):
     fewer, more = (launches(program_of("llama", layers=layers, **settings).body.block) for layers in (2, 3))
     assert 0 < more - fewer <= most
+
+
+def over(program: loop.ProgramOp, iterator: str) -> list[loop.LaunchOp]:
+    """The launches that run all iterations of loops over a dim; no loop over it is left."""
+    assert not any(isinstance(op, loop.ForOp) and op.iterator == iterator for op in program.walk())
+    found = [op for op in program.walk() if isinstance(op, loop.LaunchOp)]
+    return [op for op in found if op.kernel.root_reference.data.endswith(f"_over_{iterator}")]
+
+
+@pytest.mark.parametrize("name", ["rnn", "gru", "lstm", "back_through_time", "windows", "of_all_rows", "heads"])
+def test_all_steps_of_a_recurrence_are_one_launch(name):
+    assert len(over(lowered(RECURRENCES, name), "t")) == 1
+
+
+def test_all_steps_of_the_rnn_are_one_launch_forwards_and_one_backwards(in_temporary_directory):
+    program = program_of("rnn")
+    assert len(over(program, "t")) == 2
+    (loss,) = over(program, "t")[:1]
+    assert "tanh" in loss.kernel.root_reference.data
+
+
+def test_a_whole_rollout_is_one_launch(in_temporary_directory):
+    program = program_of("rollout")
+    (rollout,) = over(program, "t")
+    kernels = {op.sym_name.data: op for op in program.parent_op().walk() if isinstance(op, KernelOp)}
+    assert list(kernels[rollout.kernel.root_reference.data].grid.data) == [1024 // 16]
+
+
+@pytest.mark.parametrize("settings", [{"batch": 1, "width": 2048}, {"batch": 4096, "width": 512}])
+def test_a_great_product_in_each_step_is_launched_in_each_step(settings):
+    program = lowered(RECURRENCES, "rnn", **settings)
+    assert {op.iterator for op in program.walk() if isinstance(op, loop.ForOp)} == {"t"}
+
+
+def test_a_step_of_llama_is_launched_kernel_by_kernel(in_temporary_directory):
+    program = program_of("llama", layers=2)
+    assert any(isinstance(op, loop.ForOp) for op in program.walk())
+    assert not any("_over_" in op.kernel.root_reference.data for op in program.walk() if isinstance(op, loop.LaunchOp))
 
 
 def test_what_llama_keeps(in_temporary_directory):

@@ -118,13 +118,15 @@ def test_sizes_past_32_bits_do_not_wrap():
 
 def test_offsets_that_may_pass_32_bits_are_of_64():
     k = KernelBuilder("kernel", {"x": F32, "out": F32})
-    view = k.view(k["x"], [4096, 8, 16], [1 << 20, 1 << 28, 1])
+    view = k.view(k["x"], [4096, 16, 16], [1 << 20, 1 << 28, 1])
     with k.loop(0, 4096, 16) as loop:
         k.store(k.load(view, (loop.index, 16), 0, 0), k.view(k["out"], [4096]), (loop.index, 16))
-        k.store(k.load(view, 0, (0, 8), 0), k.view(k["out"], [8]), (0, 8))
+        k.store(k.load(view, 0, (0, 16), 0), k.view(k["out"], [16]), (0, 16))
         k.store(k.load(view, 0, (0, 4), loop.index), k.view(k["out"], [8]), (0, 4))
+        k.store(k.load(view, loop.index, 0, 0), k.view(k["out"], [8]), 0)
     text = print_kernel(k.finish()).text
-    assert "x_ptr + tl.cast(i, tl.int64) * 1048576 + range_16 * 1048576" in text  # 4095 * 2**20
-    assert "x_ptr + range_8.to(tl.int64) * 268435456" in text  # 8 * 2**28
-    assert "x_ptr + i + range_4 * 268435456" in text  # 4080 + 3 * 2**28
-    assert "out_ptr + i + range_16," in text
+    assert "x_ptr + offsets_3.to(tl.int64) * 1048576" in text  # 4095 * 2**20
+    assert "x_ptr + offsets.to(tl.int64) * 268435456" in text  # 15 * 2**28
+    assert "x_ptr + offsets_start + offsets_2 * 268435456" in text  # 4080, and 3 * 2**28
+    assert "x_ptr + tl.cast(offsets_start, tl.int64) * 1048576" in text
+    assert "out_ptr + offsets_3," in text

@@ -178,7 +178,7 @@ print(outputs["window"][:, 0].tolist())
     assert done.stdout == "[1.0, 2.5, 4.25]\n"
     text = (tmp_path / "walked" / "README.md").read_text()
     assert "walk({" in text
-    assert "| `mul_add` | mul, constant, add | 4 |" in text
+    assert "| `mul_add_sum_over_t` | mul, constant, sum, add | 4 |" in text
 
 
 @tp.program

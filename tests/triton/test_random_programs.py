@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tempo_ir.lowering.triton.compiling import compile_kernels
-from tempo_ir.lowering.triton.printer import Style, print_kernel
+from tempo_ir.lowering.triton.printer import print_kernel
+from tempo_ir.lowering.triton.style import Style
 from tests.llvm.test_random_programs import Program
 from tests.triton.support import assert_same
 

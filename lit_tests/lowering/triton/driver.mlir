@@ -9,7 +9,7 @@
 
 // CHECK:       # sdg.mul, sdg.add
 // CHECK-NEXT:  # driver.mlir:{{[0-9]+}}-{{[0-9]+}}
-// CHECK-NEXT:  # grid (?), num_warps 4
+// CHECK-NEXT:  # grid: the launch says how many (offsets by BLOCK)
 // CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
 // CHECK-NEXT:  def mul_add(x_ptr, ring_ptr, n0: "i64", scalars_ptr, at: "i64"):
 // CHECK:           n1 = tl.multiple_of(tl.load(scalars_ptr + at), 16)
@@ -17,9 +17,9 @@
 // CHECK:           p = x * ring
 // CHECK-NEXT:      s = p + x
 // CHECK-NEXT:      tl.debug_barrier()
-// CHECK-NEXT:      tl.store(ring_ptr + (n3 + start) + range_1024, s, mask=inside)
+// CHECK-NEXT:      tl.store(ring_ptr + n3 + offsets, s, mask=inside_offsets)
 // CHECK:       # a step of t: its scalars
-// CHECK-NEXT:  # grid (1), num_warps 1
+// CHECK-NEXT:  # grid: one program
 // CHECK-NEXT:  @triton.jit(do_not_specialize=["N"])
 // CHECK-NEXT:  def next_t(scalars_ptr, N: "i64"):
 // CHECK-NEXT:      N = N.to(tl.int64)
@@ -34,10 +34,10 @@
 // CHECK:       # ---- driver.py
 // CHECK-NEXT:  """The program @walk: its loops, over Triton kernels."""
 // CHECK:       import torch
-// CHECK:       from .kernels.copy_kernel import copy_kernel
-// CHECK:       from .support import Arena, Bound, Buffer, Rows, Steps, call_host, make_host, placed
+// CHECK:       from . import kernels
+// CHECK-NEXT:  from .support import Arena, Bound, Buffer, Rows, Steps, call_host, make_host, placed
 
-// CHECK:       copy_kernel = Bound(copy_kernel, num_warps=4)
+// CHECK:       copy_kernel = Bound(kernels.copy_kernel)
 // CHECK:       arena = Arena()
 // CHECK:       def buffers(N, T):
 // CHECK:           return {

@@ -1,30 +1,38 @@
-// RUN: tempo-opt %s -p sdg-schedule,loop-form-kernels,loop-plan-storage -t triton --split-input-file | filecheck %s
+// RUN: tempo-opt %s -p 'sdg-schedule,loop-form-kernels,loop-plan-storage,loop-lower-kernels{target=sm_80}' -t triton --split-input-file | filecheck %s
 
 // A product with what stands round it: the norm of its rows before, a bias and an activation after. The columns are shared
 // by the programs.
 
 // CHECK:       # ---- mean_rsqrt_contract_tanh.py
-// CHECK:       # grid (2), num_warps 4
+// CHECK-NEXT:  import triton
+// CHECK-NEXT:  import triton.language as tl
+// CHECK:       from .library import tanh
+// CHECK:       BLOCK_K = tl.constexpr(32)
+// CHECK-NEXT:  BLOCK_N = tl.constexpr(64)
+// CHECK-NEXT:  num_warps = 4
+// CHECK-NEXT:  num_stages = 1
+// CHECK:       # sdg.mul, sdg.mean, sdg.rsqrt, sdg.contract, sdg.add, sdg.tanh
+// CHECK-NEXT:  # fusions.mlir:{{.*}}
+// CHECK-NEXT:  # grid: 2 (n by BLOCK_N)
 // CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
 // CHECK-NEXT:  def mean_rsqrt_contract_tanh(x_ptr, w_ptr, bias_ptr, y_ptr, scalars_ptr, at: "i64"):
-// CHECK:           program = tl.program_id(0).to(tl.int64)
-// CHECK-NEXT:      x = tl.load(x_ptr + n0 + range_32)
+// CHECK-NEXT:      n0 = tl.multiple_of(tl.load(scalars_ptr + at), 16)
+// CHECK-NEXT:      n1 = tl.multiple_of(tl.load(scalars_ptr + at + 1), 16)
+// CHECK-NEXT:      k = tl.arange(0, BLOCK_K)
+// CHECK-NEXT:      x = tl.load(x_ptr + n0 + k)
 // CHECK-NEXT:      s = x * x
-// CHECK-NEXT:      reduce = tl.sum(s, axis=0)
-// CHECK-NEXT:      converted = tl.full((), 32.0, tl.float32)
-// CHECK-NEXT:      m = reduce / converted
+// CHECK-NEXT:      total = tl.sum(s, axis=0)
+// CHECK-NEXT:      m = total / 32.0
 // CHECK-NEXT:      r = tl.rsqrt(m)
-// CHECK-NEXT:      n = x * r
-// CHECK-NEXT:      start = program * 64
-// CHECK-NEXT:      w = tl.load(w_ptr + start + range_32[:, None] * 128 + range_64[None, :])
-// CHECK-NEXT:      expanded = n[None, :]
-// CHECK-NEXT:      dot = tl.sum(expanded[:, :, None] * w[None, :, :], axis=1)
-// CHECK-NEXT:      p = tl.sum(dot, axis=0)
-// CHECK-NEXT:      bias = tl.load(bias_ptr + start + range_64)
+// CHECK-NEXT:      n_2 = x * r
+// CHECK-NEXT:      n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+// CHECK-NEXT:      w = tl.load(w_ptr + k[:, None] * 128 + n[None, :])
+// CHECK-NEXT:      product = n_2[:, None] * w
+// CHECK-NEXT:      p = tl.sum(product, axis=0)
+// CHECK-NEXT:      bias = tl.load(bias_ptr + n)
 // CHECK-NEXT:      b = p + bias
 // CHECK-NEXT:      y = tanh(b)
-// CHECK-NEXT:      y_2 = y[None, :]
-// CHECK-NEXT:      tl.store(y_ptr + (n1 + start) + range_1[:, None] * 128 + range_64[None, :], y_2)
+// CHECK-NEXT:      tl.store(y_ptr + n1 + n, y)
 sdg.program @product dims(t: T) {
   %x = sdg.input "x" in (t) : tensor<1x32xf32>
   %w = sdg.parameter "w" : tensor<32x128xf32>
@@ -47,35 +55,89 @@ sdg.program @product dims(t: T) {
 // A second kernel combines what the programs found.
 
 // CHECK:       # ---- mul_contract_shares.py
-// CHECK:       # grid (64), num_warps 4
-// CHECK:       def mul_contract_shares(q_ptr, k_ptr, v_ptr, sums_ptr, greatest_ptr, totals_ptr, scalars_ptr, at: "i64"):
-// CHECK:           start = program * 64
-// CHECK:           q = tl.load(q_ptr + n1 + range_2[:, None] * 16 + range_16[None, :])
+// CHECK-NEXT:  import triton
+// CHECK-NEXT:  import triton.language as tl
+// CHECK:       from .library import nan_maximum
+// CHECK:       BLOCK_M = tl.constexpr(2)
+// CHECK-NEXT:  BLOCK_D = tl.constexpr(16)
+// CHECK-NEXT:  BLOCK_N = tl.constexpr(64)
+// CHECK-NEXT:  BLOCK_N_2 = tl.constexpr(16)
+// CHECK-NEXT:  num_warps = 4
+// CHECK-NEXT:  num_stages = 1
+// CHECK:       # sdg.mul, sdg.constant, sdg.contract, loop.shares
+// CHECK-NEXT:  # fusions.mlir:{{.*}}
+// CHECK-NEXT:  # grid: 64
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
+// CHECK-NEXT:  def mul_contract_shares(q_ptr, k_ptr, v_ptr, sums_ptr, greatest_ptr, totals_ptr, scalars_ptr, at: "i64"):
+// CHECK-NEXT:      n0 = tl.load(scalars_ptr + at)
+// CHECK-NEXT:      n1 = tl.multiple_of(tl.load(scalars_ptr + at + 1), 16)
+// CHECK-NEXT:      m = tl.arange(0, BLOCK_M)
+// CHECK-NEXT:      d = tl.arange(0, BLOCK_D)
+// CHECK-NEXT:      n_2 = tl.arange(0, BLOCK_N_2)
+// CHECK-NEXT:      program = tl.program_id(0)
+// CHECK-NEXT:      q = tl.load(q_ptr + n1 + m[:, None] * 16 + d[None, :])
 // CHECK-NEXT:      scaled = q * 2.0
-// CHECK-NEXT:      carried = tl.full((2,), float("-inf"), tl.float32)
-// CHECK-NEXT:      carried_2 = tl.full((2, 64), 0.0, tl.float32)
-// CHECK-NEXT:      carried_3 = tl.full((2, 16), 0.0, tl.float32)
-// CHECK-NEXT:      for i in range(start, n0, 4096):
-// CHECK:               s = tl.sum(scaled[:, :, None] * transposed[None, :, :], axis=1)
-// CHECK:               reduce = tl.reduce(chosen, 1, nan_maximum)
-// CHECK-NEXT:          max_2 = nan_maximum(carried, reduce)
-// CHECK:               exp = tl.exp(difference)
-// CHECK:               v = tl.load(v_ptr
-// CHECK:               carried, carried_2, carried_3 = max_2, sum_of, dot
-// CHECK-NEXT:      totals = tl.sum(carried_2, axis=1)
-// CHECK-NEXT:      tl.store(sums_ptr
-// CHECK-NEXT:      tl.store(greatest_ptr
-// CHECK-NEXT:      tl.store(totals_ptr
+// CHECK-NEXT:      greatest = tl.full((BLOCK_M,), float("-inf"), tl.float32)
+// CHECK-NEXT:      total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+// CHECK-NEXT:      total_2 = tl.zeros((BLOCK_M, BLOCK_N_2), tl.float32)
+// CHECK-NEXT:      for n_start in range(program * 64, n0, 64 * BLOCK_N):
+// CHECK-NEXT:          n = n_start + tl.arange(0, BLOCK_N)
+// CHECK-NEXT:          inside_n = n < n0
+// CHECK-NEXT:          k = tl.load(k_ptr + n[:, None] * 16 + d[None, :], mask=inside_n[:, None], other=0.0)
+// CHECK-NEXT:          s = tl.sum(scaled[:, :, None] * tl.trans(k)[None, :, :], axis=1)
+// CHECK-NEXT:          chosen = tl.where(inside_n[None, :], s, float("-inf"))
+// CHECK-NEXT:          greatest_2 = tl.reduce(chosen, 1, nan_maximum)
+// CHECK-NEXT:          greater = nan_maximum(greatest, greatest_2)
+// CHECK-NEXT:          equal = greater == float("-inf")
+// CHECK-NEXT:          chosen_2 = tl.where(equal, 0.0, greater)
+// CHECK-NEXT:          difference = chosen - chosen_2[:, None]
+// CHECK-NEXT:          exp = tl.exp(difference)
+// CHECK-NEXT:          difference_2 = greatest - chosen_2
+// CHECK-NEXT:          exp_2 = tl.exp(difference_2)
+// CHECK-NEXT:          product = total * exp_2[:, None]
+// CHECK-NEXT:          total = product + exp
+// CHECK-NEXT:          v = tl.load(v_ptr + n[:, None] * 16 + n_2[None, :], mask=inside_n[:, None], other=0.0)
+// CHECK-NEXT:          product_2 = total_2 * exp_2[:, None]
+// CHECK-NEXT:          total_2 = product_2 + tl.sum(exp[:, :, None] * v[None, :, :], axis=1)
+// CHECK-NEXT:          greatest = greater
+// CHECK-NEXT:      total_3 = tl.sum(total, axis=1)
+// CHECK-NEXT:      tl.store(sums_ptr + program * 32 + m[:, None] * 16 + n_2[None, :], total_2)
+// CHECK-NEXT:      tl.store(greatest_ptr + program * 2 + m, greatest)
+// CHECK-NEXT:      tl.store(totals_ptr + program * 2 + m, total_3)
 
 // CHECK:       # ---- max_eq_exp_contract.py
-// CHECK:           greatest = tl.load(greatest_ptr
-// CHECK-NEXT:      reduce = tl.reduce(greatest, 0, nan_maximum)
-// CHECK-NEXT:      eq = reduce == float("-inf")
-// CHECK-NEXT:      chosen = tl.where(eq, 0.0, reduce)
-// CHECK:           sums = tl.load(sums_ptr
-// CHECK:           chosen_2 = tl.where({{.*}}, 1.0,
-// CHECK-NEXT:      o = {{.*}} / chosen_2
-// CHECK-NEXT:      tl.store(o_ptr
+// CHECK-NEXT:  import triton
+// CHECK-NEXT:  import triton.language as tl
+// CHECK:       from .library import nan_maximum
+// CHECK:       BLOCK_S = tl.constexpr(64)
+// CHECK-NEXT:  BLOCK_D = tl.constexpr(16)
+// CHECK-NEXT:  num_warps = 4
+// CHECK-NEXT:  num_stages = 1
+// CHECK:       # sdg.sub, sdg.max, sdg.constant, sdg.eq, sdg.select, sdg.exp, sdg.contract, sdg.div
+// CHECK-NEXT:  # fusions.mlir:{{.*}}
+// CHECK-NEXT:  # grid: 2 (g)
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
+// CHECK-NEXT:  def max_eq_exp_contract(sums_ptr, greatest_ptr, totals_ptr, o_ptr, scalars_ptr, at: "i64"):
+// CHECK-NEXT:      n0 = tl.multiple_of(tl.load(scalars_ptr + at), 16)
+// CHECK-NEXT:      s = tl.arange(0, BLOCK_S)
+// CHECK-NEXT:      d = tl.arange(0, BLOCK_D)
+// CHECK-NEXT:      g = tl.program_id(0)
+// CHECK-NEXT:      greatest = tl.load(greatest_ptr + g + s * 2)
+// CHECK-NEXT:      greatest_2 = tl.reduce(greatest, 0, nan_maximum)
+// CHECK-NEXT:      equal = greatest_2 == float("-inf")
+// CHECK-NEXT:      chosen = tl.where(equal, 0.0, greatest_2)
+// CHECK-NEXT:      difference = greatest - chosen
+// CHECK-NEXT:      exp = tl.exp(difference)
+// CHECK-NEXT:      sums = tl.load(sums_ptr + g * 16 + s[:, None] * 32 + d[None, :])
+// CHECK-NEXT:      product = exp[:, None] * sums
+// CHECK-NEXT:      total = tl.sum(product, axis=0)
+// CHECK-NEXT:      totals = tl.load(totals_ptr + g + s * 2)
+// CHECK-NEXT:      product_2 = exp * totals
+// CHECK-NEXT:      total_2 = tl.sum(product_2, axis=0)
+// CHECK-NEXT:      equal_2 = total_2 == 0.0
+// CHECK-NEXT:      chosen_2 = tl.where(equal_2, 1.0, total_2)
+// CHECK-NEXT:      o = total / chosen_2
+// CHECK-NEXT:      tl.store(o_ptr + n0 + g * 16 + d, o)
 
 // CHECK:           mul_contract_shares[(64,)](q, k, v, sums, greatest, totals, scalars, 1)
 // CHECK-NEXT:      max_eq_exp_contract[(2,)](sums, greatest, totals, o, scalars, 3)

@@ -3,15 +3,26 @@
 // Masks follow from the sizes of views; they are left out where a block surely lies inside. Programs of a grid whose extent is
 // known start at known places.
 
-// CHECK-LABEL: def masks(
-// CHECK:           program = tl.program_id(0).to(tl.int64)
-// CHECK-NEXT:      start = program * 16
-// CHECK-NEXT:      inside = tl.load(x_ptr + start * 32 + range_16[:, None] * 32 + range_32[None, :])
-// CHECK-NEXT:      inside_2 = start + range_16[:, None] < n
-// CHECK-NEXT:      partly = tl.load(x_ptr + start * 32 + range_16[:, None] * 32 + range_32[None, :], mask=inside_2, other=-1.0)
-// CHECK-NEXT:      inside_3 = (n + range_16[:, None] >= 0) & (n + range_16[:, None] < 64)
-// CHECK-NEXT:      around = tl.load(x_ptr + n * 32 + range_16[:, None] * 32 + range_32[None, :], mask=inside_3, other=0)
-// CHECK-NEXT:      point = tl.load(x_ptr + (n * 32 + 3))
+// CHECK:       # ---- masks.py
+// CHECK-NEXT:  import triton
+// CHECK-NEXT:  import triton.language as tl
+// CHECK:       BLOCK_ROW = tl.constexpr(16)
+// CHECK-NEXT:  BLOCK_COL = tl.constexpr(32)
+// CHECK-NEXT:  num_warps = 4
+// CHECK-NEXT:  num_stages = 1
+// CHECK:       # memory.mlir:{{.*}}
+// CHECK-NEXT:  # grid: 4 (row by BLOCK_ROW)
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["n"])
+// CHECK-NEXT:  def masks(x_ptr, n: "i64"):
+// CHECK-NEXT:      col = tl.arange(0, BLOCK_COL)
+// CHECK-NEXT:      row = n + tl.arange(0, BLOCK_ROW)
+// CHECK-NEXT:      inside_row = (row >= 0) & (row < 64)
+// CHECK-NEXT:      row_2 = tl.program_id(0) * BLOCK_ROW + tl.arange(0, BLOCK_ROW)
+// CHECK-NEXT:      inside_row_2 = row_2 < n
+// CHECK-NEXT:      inside = tl.load(x_ptr + row_2[:, None] * 32 + col[None, :])
+// CHECK-NEXT:      partly = tl.load(x_ptr + row_2[:, None] * 32 + col[None, :], mask=inside_row_2[:, None], other=-1.0)
+// CHECK-NEXT:      around = tl.load(x_ptr + row[:, None] * 32 + col[None, :], mask=inside_row[:, None], other=0.0)
+// CHECK-NEXT:      point = tl.load(x_ptr + n * 32 + 3)
 tile.kernel @masks(%x: !tile.ptr<f32>, %n: index) grid [4] {
   %z = tile.const 0 : index -> index
   %c3 = tile.const 3 : index -> index
@@ -28,17 +39,29 @@ tile.kernel @masks(%x: !tile.ptr<f32>, %n: index) grid [4] {
 
 // Positions from memory are compared with the view's size, always. Of equal positions the last write stays.
 
-// CHECK-LABEL: def rows(
-// CHECK:           ids = tl.load(ids_ptr + range_8)
+// CHECK:       # ---- rows.py
+// CHECK-NEXT:  import triton
+// CHECK-NEXT:  import triton.language as tl
+// CHECK:       from .library import last_of_equals
+// CHECK:       BLOCK_ROW = tl.constexpr(8)
+// CHECK-NEXT:  BLOCK_COL = tl.constexpr(32)
+// CHECK-NEXT:  num_warps = 4
+// CHECK-NEXT:  num_stages = 1
+// CHECK:       # memory.mlir:{{.*}}
+// CHECK-NEXT:  # grid: one program
+// CHECK-NEXT:  @triton.jit
+// CHECK-NEXT:  def rows(x_ptr, ids_ptr):
+// CHECK-NEXT:      row = tl.arange(0, BLOCK_ROW)
+// CHECK-NEXT:      col = tl.arange(0, BLOCK_COL)
+// CHECK-NEXT:      ids = tl.load(ids_ptr + row)
 // CHECK-NEXT:      places = ids.to(tl.int64)
-// CHECK-NEXT:      inside = (places[:, None] >= 0) & (places[:, None] < 100)
-// CHECK-NEXT:      x = tl.load(x_ptr + places[:, None] * 32 + range_32[None, :], mask=inside, other=0)
+// CHECK-NEXT:      inside = (places >= 0) & (places < 100)
+// CHECK-NEXT:      x = tl.load(x_ptr + places[:, None] * 32 + col[None, :], mask=inside[:, None], other=0.0)
 // CHECK-NEXT:      tl.debug_barrier()
-// CHECK-NEXT:      last = last_of_equals(ids, range_8)
-// CHECK-NEXT:      inside_2 = (places[:, None] >= 0) & (places[:, None] < 100) & last[:, None]
-// CHECK-NEXT:      tl.store(x_ptr + places[:, None] * 32 + range_32[None, :], x, mask=inside_2)
+// CHECK-NEXT:      last = last_of_equals(ids, row)
+// CHECK-NEXT:      tl.store(x_ptr + places[:, None] * 32 + col[None, :], x, mask=inside[:, None] & last[:, None])
 // CHECK-NEXT:      tl.debug_barrier()
-// CHECK-NEXT:      tl.atomic_add(x_ptr + places[:, None] * 32 + range_32[None, :], x, mask=inside)
+// CHECK-NEXT:      tl.atomic_add(x_ptr + places[:, None] * 32 + col[None, :], x, mask=inside[:, None])
 tile.kernel @rows(%x: !tile.ptr<f32>, %ids: !tile.ptr<i32>) grid [] {
   %z = tile.const 0 : index -> index
   %v = tile.view %x [] : !tile.ptr<f32> -> !tile.view<100x32xf32, [32, 1]>
@@ -51,10 +74,21 @@ tile.kernel @rows(%x: !tile.ptr<f32>, %ids: !tile.ptr<i32>) grid [] {
 
 // Offsets of constant loops are of 32 bits in Triton: they are widened where they may not fit.
 
-// CHECK-LABEL: def wide(
-// CHECK:           for i in range(0, 4096, 16):
-// CHECK-NEXT:          x = tl.load(x_ptr + tl.cast(i, tl.int64) * 1048576 + range_16.to(tl.int64) * 268435456)
-// CHECK-NEXT:          near = tl.load(x_ptr + i + range_16)
+// CHECK:       # ---- wide.py
+// CHECK-NEXT:  import triton
+// CHECK-NEXT:  import triton.language as tl
+// CHECK:       BLOCK = tl.constexpr(16)
+// CHECK-NEXT:  num_warps = 4
+// CHECK-NEXT:  num_stages = 1
+// CHECK:       # memory.mlir:{{.*}}
+// CHECK-NEXT:  # grid: one program
+// CHECK-NEXT:  @triton.jit
+// CHECK-NEXT:  def wide(x_ptr):
+// CHECK-NEXT:      offsets = tl.arange(0, BLOCK)
+// CHECK-NEXT:      for i in range(0, 4096, BLOCK):
+// CHECK-NEXT:          offsets_2 = i + tl.arange(0, BLOCK)
+// CHECK-NEXT:          x = tl.load(x_ptr + tl.cast(i, tl.int64) * 1048576 + offsets.to(tl.int64) * 268435456)
+// CHECK-NEXT:          near = tl.load(x_ptr + offsets_2)
 tile.kernel @wide(%x: !tile.ptr<f32>) grid [] {
   %z = tile.const 0 : index -> index
   %n = tile.const 4096 : index -> index

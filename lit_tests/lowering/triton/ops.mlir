@@ -5,20 +5,20 @@
 // CHECK:       # ---- scale.py
 // CHECK-NEXT:  import triton
 // CHECK-NEXT:  import triton.language as tl
+// CHECK:       from .library import tanh
+// CHECK:       BLOCK = tl.constexpr(64)
+// CHECK-NEXT:  num_warps = 4
+// CHECK-NEXT:  num_stages = 1
 // CHECK:       # ops.mlir:{{.*}}
-// CHECK-NEXT:  # grid (?), num_warps 4
+// CHECK-NEXT:  # grid: the launch says how many (offsets by BLOCK)
 // CHECK-NEXT:  @triton.jit(do_not_specialize=["n"])
 // CHECK-NEXT:  def scale(x_ptr, out_ptr, n: "i64"):
-// CHECK-NEXT:      range_64 = tl.arange(0, 64)
-// CHECK-NEXT:      program = tl.program_id(0).to(tl.int64)
-// CHECK-NEXT:      start = program * 64
-// CHECK-NEXT:      inside = start + range_64 < n
-// CHECK-NEXT:      x = tl.load(x_ptr + start + range_64, mask=inside, other=0).to(tl.float32)
+// CHECK-NEXT:      offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+// CHECK-NEXT:      inside_offsets = offsets < n
+// CHECK-NEXT:      x = tl.load(x_ptr + offsets, mask=inside_offsets, other=0.0).to(tl.float32)
 // CHECK-NEXT:      doubled = x * 2.0
 // CHECK-NEXT:      out = tanh(doubled)
-// CHECK-NEXT:      tl.store(out_ptr + start + range_64, out.to(tl.bfloat16), mask=inside)
-// CHECK:       @triton.jit
-// CHECK-NEXT:  def tanh(x):
+// CHECK-NEXT:      tl.store(out_ptr + offsets, out.to(tl.bfloat16), mask=inside_offsets)
 tile.kernel @scale(%x: !tile.ptr<bf16>, %out: !tile.ptr<bf16>, %n: index) grid [?] {
   %program = tile.program_id 0
   %c64 = tile.const 64 : index -> index
@@ -35,16 +35,29 @@ tile.kernel @scale(%x: !tile.ptr<bf16>, %out: !tile.ptr<bf16>, %n: index) grid [
 // Dots use the tensor cores where every side is at least 16, and are written out elsewhere; f16 and bf16 go to them as they are.
 
 // CHECK:       # ---- dots.py
-// CHECK:       def dots(a_ptr, b_ptr, c_ptr):
-// CHECK:           a = tl.load(a_ptr + range_16[:, None] * 64 + range_64[None, :]).to(tl.float32)
-// CHECK-NEXT:      b = tl.load(b_ptr + range_64[:, None] * 32 + range_32[None, :]).to(tl.float32)
-// CHECK-NEXT:      c = tl.dot(a.to(tl.float16), b.to(tl.float16), tl.full((16, 32), 0.0, tl.float32), input_precision="ieee")
-// CHECK-NEXT:      tl.store(c_ptr + range_16[:, None] * 32 + range_32[None, :], c)
-// CHECK-NEXT:      row = tl.load(a_ptr + range_1[:, None] * 64 + range_64[None, :]).to(tl.float32)
+// CHECK-NEXT:  import triton
+// CHECK-NEXT:  import triton.language as tl
+// CHECK:       BLOCK_M = tl.constexpr(16)
+// CHECK-NEXT:  BLOCK_K = tl.constexpr(64)
+// CHECK-NEXT:  BLOCK_N = tl.constexpr(32)
+// CHECK-NEXT:  num_warps = 4
+// CHECK-NEXT:  num_stages = 1
+// CHECK:       # ops.mlir:{{.*}}
+// CHECK-NEXT:  # grid: one program
+// CHECK-NEXT:  @triton.jit
+// CHECK-NEXT:  def dots(a_ptr, b_ptr, c_ptr):
+// CHECK-NEXT:      m = tl.arange(0, BLOCK_M)
+// CHECK-NEXT:      k = tl.arange(0, BLOCK_K)
+// CHECK-NEXT:      n = tl.arange(0, BLOCK_N)
+// CHECK-NEXT:      a = tl.load(a_ptr + m[:, None] * 64 + k[None, :]).to(tl.float32)
+// CHECK-NEXT:      b = tl.load(b_ptr + k[:, None] * 32 + n[None, :]).to(tl.float32)
+// CHECK-NEXT:      c = tl.dot(a.to(tl.float16), b.to(tl.float16), tl.zeros((BLOCK_M, BLOCK_N), tl.float32), input_precision="ieee")
+// CHECK-NEXT:      tl.store(c_ptr + m[:, None] * 32 + n[None, :], c)
+// CHECK-NEXT:      row = tl.load(a_ptr + k[None, :]).to(tl.float32)
 // CHECK-NEXT:      product = tl.sum(row[:, :, None] * b[None, :, :], axis=1)
 // CHECK-NEXT:      more = product + tl.sum(row[:, :, None] * b[None, :, :], axis=1)
 // CHECK-NEXT:      tl.debug_barrier()
-// CHECK-NEXT:      tl.store(c_ptr + range_1[:, None] * 32 + range_32[None, :], more)
+// CHECK-NEXT:      tl.store(c_ptr + n[None, :], more)
 tile.kernel @dots(%a: !tile.ptr<f16>, %b: !tile.ptr<f16>, %c: !tile.ptr<f32>) grid [] {
   %z = tile.const 0 : index -> index
   %va = tile.view %a [] : !tile.ptr<f16> -> !tile.view<16x64xf16, [64, 1]>
@@ -65,14 +78,25 @@ tile.kernel @dots(%a: !tile.ptr<f16>, %b: !tile.ptr<f16>, %c: !tile.ptr<f32>) gr
 // Reductions keep the element type and propagate NaN; numbers are typed where Triton would guess another type.
 
 // CHECK:       # ---- reductions.py
-// CHECK:           x = tl.load(x_ptr + range_8)
+// CHECK-NEXT:  import triton
+// CHECK-NEXT:  import triton.language as tl
+// CHECK:       from .library import first_largest, nan_maximum, saturate
+// CHECK:       BLOCK = tl.constexpr(8)
+// CHECK-NEXT:  num_warps = 4
+// CHECK-NEXT:  num_stages = 1
+// CHECK:       # ops.mlir:{{.*}}
+// CHECK-NEXT:  # grid: one program
+// CHECK-NEXT:  @triton.jit
+// CHECK-NEXT:  def reductions(x_ptr, y_ptr):
+// CHECK-NEXT:      offsets = tl.arange(0, BLOCK)
+// CHECK-NEXT:      x = tl.load(x_ptr + offsets)
 // CHECK-NEXT:      total = tl.sum(x, axis=0, dtype=tl.int8)
 // CHECK-NEXT:      greatest = tl.max(x, axis=0).to(tl.int8)
-// CHECK-NEXT:      y = tl.load(y_ptr + range_8)
+// CHECK-NEXT:      y = tl.load(y_ptr + offsets)
 // CHECK-NEXT:      top = tl.reduce(y, 0, nan_maximum)
-// CHECK-NEXT:      place = tl.reduce((y, range_8), 0, first_largest)[1].to(tl.int64)
+// CHECK-NEXT:      place = tl.reduce((y, offsets), 0, first_largest)[1].to(tl.int64)
 // CHECK-NEXT:      running = tl.cumsum(y, axis=0, reverse=True)
-// CHECK-NEXT:      larger = nan_maximum(y, tl.full((8,), 0.1, tl.float64))
+// CHECK-NEXT:      larger = nan_maximum(y, tl.full((BLOCK,), 0.1, tl.float64))
 // CHECK-NEXT:      less = saturate(y, -128, 127, tl.int8)
 tile.kernel @reductions(%x: !tile.ptr<i8>, %y: !tile.ptr<f64>) grid [] {
   %z = tile.const 0 : index -> index

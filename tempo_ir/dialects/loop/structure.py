@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NoReturn
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -335,6 +335,8 @@ class ForOp(LoopOperation):
     `until %done[t]`, a buffer of one boolean per row, the loop ends after the first iteration that leaves true there.
     With `giving T` besides, the bound T is from then on the number of iterations; before, it is the most that there may
     be, which the memory of the program has room for and nothing but this loop may name.
+    On a GPU `in one program` lets one launch run all iterations, and so does `in programs of 16 rows`, each of which
+    runs them for its own rows (loop-persist says when); the meaning is that of the loop without.
     The range is held as one slice `lower:upper:step` whatever the direction. The iterator is never negative: where that
     is no matter of a constant, lowering passes prove it.
     """
@@ -347,6 +349,7 @@ class ForOp(LoopOperation):
     done = opt_operand_def(BufferType)
     done_index = opt_prop_def(IndexAttr)
     gives_attr = opt_prop_def(StringAttr, prop_name="gives")
+    programs_attr = opt_prop_def(IntegerAttr.constr(i64), prop_name="programs")
     body = region_def("single_block")
 
     traits = traits_def(NoTerminator())
@@ -362,6 +365,7 @@ class ForOp(LoopOperation):
         down: bool = False,
         until: tuple[SSAValue, Index] | None = None,
         gives: str | None = None,
+        programs: int | None = None,
     ):
         super().__init__(
             operands=[[] if until is None else [until[0]]],
@@ -371,6 +375,7 @@ class ForOp(LoopOperation):
                 "down": UnitAttr() if down else None,
                 "done_index": None if until is None else IndexAttr(until[1]),
                 "gives": None if gives is None else StringAttr(gives),
+                "programs": None if programs is None else IntegerAttr(programs, i64),
             },
             regions=[body if body is not None else Region(Block())],
         )
@@ -419,6 +424,12 @@ class ForOp(LoopOperation):
         """The bound that is the number of iterations once the loop has ended."""
         return None if self.gives_attr is None else self.gives_attr.data
 
+    @property
+    def programs(self) -> int | None:
+        """How many rows each program has that runs all iterations, 0 where there is one program; None where each
+        iteration has launches of its own."""
+        return None if self.programs_attr is None else self.programs_attr.value.data
+
     def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
         yield "range", free_symbols(self.range)
         if self.done_index is not None:
@@ -438,6 +449,8 @@ class ForOp(LoopOperation):
             accessed = buffer.type.accessed(index)
             if str(accessed) != "tensor<i1>":
                 raise VerifyException(f"until reads {accessed}, expected tensor<i1>")
+        if self.programs is not None and self.programs < 0:
+            raise VerifyException(f"programs of {self.programs} rows, expected 0 for one program, or more")
 
     @classmethod
     def parse(cls, parser: Parser) -> ForOp:
@@ -453,7 +466,9 @@ class ForOp(LoopOperation):
             step = parser.parse_integer(allow_boolean=False, allow_negative=False)
         until = parse_access(parser) if parser.parse_optional_keyword("until") else None
         gives = parse_name(parser) if parser.parse_optional_keyword("giving") else None
-        return cls(iterator, lower, upper, _parse_block(parser), step=step, down=down, until=until, gives=gives)
+        programs = _parse_programs(parser) if parser.parse_optional_keyword("in") else None
+        body = _parse_block(parser)
+        return cls(iterator, lower, upper, body, step=step, down=down, until=until, gives=gives, programs=programs)
 
     def print(self, printer: Printer) -> None:
         bounds = f"{self.upper - 1} down to {self.lower}" if self.down else f"{self.lower} to {self.upper}"
@@ -465,6 +480,8 @@ class ForOp(LoopOperation):
             printer.print_string(" ")
         if self.gives is not None:
             printer.print_string(f"giving {self.gives} ")
+        if self.programs is not None:
+            printer.print_string(f"in programs of {self.programs} rows " if self.programs else "in one program ")
         printer.print_region(self.body, print_entry_block_args=False)
 
 
@@ -506,6 +523,18 @@ class IfOp(LoopOperation):
         if self.otherwise is not None:
             printer.print_string(" else ")
             printer.print_region(self.otherwise, print_entry_block_args=False)
+
+
+def _parse_programs(parser: Parser) -> int:
+    """Parse `one program` or `programs of 16 rows`."""
+    if parser.parse_optional_keyword("one"):
+        parser.parse_keyword("program")
+        return 0
+    parser.parse_keyword("programs")
+    parser.parse_keyword("of")
+    rows = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    parser.parse_keyword("rows")
+    return rows
 
 
 def _parse_block(parser: Parser) -> Region:

@@ -33,6 +33,10 @@ from xdsl.utils.str_enum import StrEnum
 INDEX = IndexType()
 """The type of addresses, loop counters and sizes: 64 bits, scalars only."""
 
+ALONG = "along"
+"""The attribute of an op that gives the first index of a block (of a loop: its counter's) that says what axis the block
+runs along. A name for readers: `{along = "k"}`."""
+
 UI8 = IntegerType(8, Signedness.UNSIGNED)
 UI32 = IntegerType(32, Signedness.UNSIGNED)
 """The type of a word of random bits."""

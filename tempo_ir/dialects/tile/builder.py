@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     LocationAttr,
+    StringAttr,
     f32,
     i32,
     i64,
@@ -34,6 +35,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile import memory, shape, structure
 from tempo_ir.dialects.tile.attributes import (
+    ALONG,
     DYNAMIC,
     INDEX,
     ReduceKind,
@@ -382,11 +384,16 @@ class KernelBuilder:
 
     @contextmanager
     def loop(
-        self, low: Value | int, high: Value | int, step: int = 1, carried: Sequence[Value] = ()
+        self,
+        low: Value | int,
+        high: Value | int,
+        step: int = 1,
+        carried: Sequence[Value] = (),
+        axis: str | None = None,
     ) -> Generator[Loop]:
         """
         `with k.loop(0, n, 64, [total]) as loop:` builds `tile.for`; the body ends with `loop.carry(...)` if anything is
-        carried, and `loop.results` are the final values.
+        carried, and `loop.results` are the final values. `axis` says what the counter runs along.
         """
         bounds = self.value(low).ssa, self.value(high).ssa
         block = Block(arg_types=[INDEX, *(value.ssa.type for value in carried)])
@@ -396,6 +403,8 @@ class KernelBuilder:
             yield loop
             self.insert(structure.YieldOp([value.ssa for value in loop.next_values]))
         op = structure.ForOp(*bounds, step, [value.ssa for value in carried], Region(block))
+        if axis is not None:
+            op.attributes[ALONG] = StringAttr(axis)
         self.insert(op)
         loop.results = [Value(self, result) for result in op.carried]
 

@@ -65,7 +65,7 @@ class AxisClasses:
             first: dict[str, Axis] = {}
             for value, letters in zip((*op.inputs, op.result), (*inputs, output), strict=True):
                 for axis, letter in enumerate(letters):
-                    self._tie(first.setdefault(letter, (value, axis)), (value, axis))
+                    self.tie(first.setdefault(letter, (value, axis)), (value, axis))
             return
         if isinstance(op, sdg.SoftmaxOp | sdg.ScanOp):
             self.tie_all(op.operand, op.result)
@@ -73,14 +73,15 @@ class AxisClasses:
         for axis in range(len(shape_of(op.results[0].type))):
             for operand, place in zip(op.operands, axes_through(op, axis) or (), strict=False):
                 if place is not None:
-                    self._tie((operand, place), (op.results[0], axis))
+                    self.tie((operand, place), (op.results[0], axis))
 
     def tie_all(self, first: SSAValue, second: SSAValue) -> None:
         """Each axis of one value is that of the other."""
         for axis in range(len(shape_of(first.type))):
-            self._tie((first, axis), (second, axis))
+            self.tie((first, axis), (second, axis))
 
-    def _tie(self, first: Axis, second: Axis) -> None:
+    def tie(self, first: Axis, second: Axis) -> None:
+        """Both are one axis, unless one of them has a single element."""
         if 1 in (shape_of(value.type)[axis] for value, axis in (first, second)):
             return
         self.parent[self.find(first)] = self.find(second)

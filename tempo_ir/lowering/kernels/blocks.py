@@ -17,6 +17,9 @@ from tempo_ir.dialects.types import Extent
 VECTOR = 16
 """Elements of the widest vectors."""
 
+STREAM = 512
+"""Elements of a row of the right operand of a product that a program reads at least, where its rows run along the
+columns of the result: shorter pieces, each on another page, take up to four times as long (measured)."""
 
 MOST_SHARES = 64
 """Into how many programs a product is cut at most where that is for threads alone."""
@@ -77,13 +80,15 @@ class Blocks:
         """Block along the contiguous axis of a result."""
         return self._block(extent, self.column, self.dynamic)
 
-    def shared_columns(self, extent: Extent, multiplications: int, programs: int) -> int:
-        """Block along the columns of a product of so many multiplications, with so many programs along other axes."""
+    def shared_columns(self, extent: Extent, multiplications: int, programs: int, streamed: bool) -> int:
+        """Block along the columns of a product of so many multiplications, with so many programs along other axes; of a
+        product that reads its right operand along the columns, where `streamed`."""
         block = self.columns(extent)
         if not self.share or not isinstance(extent, int):
             return block
+        least = STREAM if streamed else VECTOR
         wanted = min(MOST_SHARES, multiplications // self.share) // max(1, programs)
-        return block if wanted <= extent // block else min(block, even_block(extent, max(VECTOR, extent // wanted)))
+        return block if wanted <= extent // block else min(block, even_block(extent, max(least, extent // wanted)))
 
     def rows(self, extent: Extent) -> int:
         """Block along the other axis of a result."""

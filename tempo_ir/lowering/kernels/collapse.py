@@ -41,11 +41,13 @@ Pair = tuple[SSAValue, int]
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a kernel computes: a block of sdg ops, where its arguments lie and where what it yields goes."""
+    """What a kernel computes: a block of sdg ops, where its arguments lie and where what it yields goes; `rows` is the
+    axis of what it yields that is no part of any other, if one is."""
 
     block: Block
     reads: tuple[Array, ...]
     writes: tuple[Array, ...]
+    rows: int | None = None
 
     @property
     def yielded(self) -> Sequence[SSAValue]:
@@ -55,12 +57,18 @@ class Body:
         return last.operands
 
 
-def collapsed(leaf: BodyOperation, reads: Sequence[Array], writes: Sequence[Array]) -> Body:
-    """The body of a leaf with all axes joined that are one; one with a fold stays as it is."""
-    body = Body(leaf.body.block, tuple(reads), tuple(writes))
+def collapsed(leaf: BodyOperation, reads: Sequence[Array], writes: Sequence[Array], rows: int | None = None) -> Body:
+    """The body of a leaf with all axes joined that are one, but for the axis `rows` of what it yields; one with a fold
+    stays as it is."""
+    body = Body(leaf.body.block, tuple(reads), tuple(writes), rows)
     if any(isinstance(op, FoldOp) for op in body.block.ops):
         return body
-    joined = _Pairs.of(body).joined()
+    pairs = _Pairs.of(body)
+    if rows is not None:
+        for value in body.yielded:
+            pairs.part(value, rows - 1)
+            pairs.part(value, rows)
+    joined = pairs.joined()
     return _rebuilt(body, joined) if joined else body
 
 
@@ -288,7 +296,8 @@ def _rebuilt(body: Body, joined: set[Pair]) -> Body:
         block.add_op(fresh)
     reads = [groups[value].array(array) for value, array in zip(body.block.args, body.reads, strict=True)]
     writes = [groups[value].array(array) for value, array in zip(body.yielded, body.writes, strict=True)]
-    return Body(block, tuple(reads), tuple(writes))
+    rows = None if body.rows is None else groups[body.yielded[0]].new(body.rows)
+    return Body(block, tuple(reads), tuple(writes), rows)
 
 
 def _values(block: Block) -> list[SSAValue]:

@@ -91,7 +91,8 @@ def _products(translator: Translator, contraction: Contraction, at: Coordinates)
         product = Tile(tiles[0].value.to(element), tiles[0].lanes, tiles[0].zero_padded)
         for tile in tiles[1:]:
             product = combine(translator.builder, ew.MulOp, product, Tile(tile.value.to(element), tile.lanes))
-        return product
+        padded = [lane for lane in product.lanes if all(lane in tile.zero_padded for tile in tiles)]
+        return Tile(product.value, product.lanes, frozenset(padded))
 
     if not axes:
         return body({})
@@ -105,6 +106,8 @@ def _dot(translator: Translator, contraction: Contraction, at: Coordinates) -> T
     left, right = contraction.lanes(0), contraction.lanes(1)
     if set(left) & set(right) or not (left or right):
         return None
+    if translator.blocks.filling and not (left and right):
+        return None  # a vector: many programs' threads multiply and add, and sum what they have at the end
     for lanes in (left, right):
         if len(lanes) == 2:
             raise Refine(translator.key_of(lanes[0]), points=True)

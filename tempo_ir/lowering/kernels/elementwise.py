@@ -141,7 +141,7 @@ def positions(translator: Translator, coordinate: Coordinate) -> Tile:
     if lane is None:
         return Tile(translator.builder.index(coordinate.start).to(i64))
     translator.needs_order(lane)
-    counted = Tile(translator.builder.iota(translator.builder.index(lane.first), lane.size, i64), (lane,))
+    counted = Tile(translator.builder.iota(translator.first(lane), lane.size, i64), (lane,))
     return scaled(translator, counted, translator.builder.simplify(coordinate.shift), coordinate.step)
 
 

@@ -19,19 +19,23 @@ tile.kernel @query_and_key(...) grid [80] {
   }
 }
 ```
+So the updates of all parameters of an optimiser are one launch, each with the sum that its gradient is, which no memory
+holds; and so are the copies before a loop.
+
 A launch costs some microseconds, and each of them alone leaves most of a GPU idle. A launch moves up to the one that it
 joins: over launches and other operations that write none of what it accesses, and access none of what it writes. A
 buffer, and a scalar, that several take is one argument.
 
 It does not apply on the cpu; to grids that only a call knows; where more programs would come together than twice the
-multiprocessors, which fill the GPU anyway; to more launches than eight; to two kernels that may report an error, whose
-status is one buffer.
+multiprocessors, which fill the GPU anyway; to more launches than `MOST_SIBLINGS`; to two kernels that may report an
+error, whose status is one buffer. An output that may take the memory of a parameter counts as that parameter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import prod
 
 from xdsl.context import Context
@@ -40,7 +44,16 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferType, LaunchOp, ProgramOp
+from tempo_ir.dialects.loop import (
+    DONATES,
+    AllocOp,
+    BodyOperation,
+    BufferType,
+    LaunchOp,
+    OutputOp,
+    ParameterOp,
+    ProgramOp,
+)
 from tempo_ir.dialects.tile import memory
 from tempo_ir.dialects.tile.attributes import INDEX
 from tempo_ir.dialects.tile.builder import KernelBuilder, Value
@@ -50,8 +63,10 @@ from tempo_ir.lowering.kernels.blocks import TARGETS, WAVES
 from tempo_ir.lowering.kernels.translation import kernel_key
 from tempo_ir.names import fresh_name
 
-MOST_SIBLINGS = 8
+MOST_SIBLINGS = 32
 """Launches that become one."""
+MOST_ARGUMENTS = 256
+"""Of a kernel: a launch passes at most 4096 bytes."""
 Kernels = dict[str, KernelOp]
 
 
@@ -82,13 +97,20 @@ def join_siblings(program: ProgramOp, kernels: Kernels, target: str) -> None:
     most = WAVES * TARGETS[target].multiprocessors
     if not most:
         return
-    joining = _Joining(kernels, most)
+    joining = _Joining(kernels, most, _parameters(program))
     blocks = [program.body.block]
     for block in blocks:
         for op in block.ops:
             if not isinstance(op, BodyOperation):
                 blocks += [inner for region in op.regions for inner in region.blocks]
         joining.block(block)
+
+
+def _parameters(program: ProgramOp) -> dict[SSAValue, SSAValue]:
+    """The parameter whose memory an output may take."""
+    parameters = {op.key: op.buffer for op in program.operations() if isinstance(op, ParameterOp)}
+    outputs = [op for op in program.operations() if isinstance(op, OutputOp) and DONATES in op.attributes]
+    return {op.buffer: parameters[op.key] for op in outputs if op.key in parameters}
 
 
 @dataclass(frozen=True)
@@ -122,6 +144,7 @@ class _Group:
 class _Joining:
     kernels: Kernels
     most: int
+    parameters: Mapping[SSAValue, SSAValue]
     known: dict[object, str] = field(default_factory=dict[object, str])
     """Joined kernels up to names."""
 
@@ -156,6 +179,7 @@ class _Joining:
         """Whether a launch may join a group."""
         return (
             len(group.launches) < MOST_SIBLINGS
+            and len(group.effects.touched | effects.touched) < MOST_ARGUMENTS
             and group.programs + programs <= self.most
             and not effects.conflicts(group.effects)
             and not effects.conflicts(group.passed)
@@ -174,11 +198,11 @@ class _Joining:
         if isinstance(op, LaunchOp):
             kernel = self.kernels[op.kernel.root_reference.data]
             written = written_by(kernel)
-            pairs = zip(kernel.body.block.args, op.buffers, strict=False)
-            return _Effects(frozenset(op.buffers), frozenset(buffer for pointer, buffer in pairs if pointer in written))
-        touched = frozenset(
-            value for inner in op.walk() for value in inner.operands if isinstance(value.type, BufferType)
-        )
+            buffers = [self.parameters.get(buffer, buffer) for buffer in op.buffers]
+            pairs = zip(kernel.body.block.args, buffers, strict=False)
+            return _Effects(frozenset(buffers), frozenset(buffer for pointer, buffer in pairs if pointer in written))
+        values = [value for inner in op.walk() for value in inner.operands if isinstance(value.type, BufferType)]
+        touched = frozenset(self.parameters.get(value, value) for value in values)
         return _Effects(touched, touched)
 
     def join(self, group: _Group) -> None:
@@ -233,21 +257,27 @@ def joined_kernel(
     builder = KernelBuilder(name, arguments, [sum(prod(member.grid.data) for member in members)])
     program = builder.program_id(0)
 
-    def place(number: int, begin: int) -> None:
-        member, launch = members[number], launches[number]
+    ends = list(accumulate(prod(member.grid.data) for member in members))
+
+    def place(first: int, last: int) -> None:
+        """The members from `first` to `last`, cut in two until one is left."""
+        begin = ends[first - 1] if first else 0
+        if first < last:
+            middle = first + (last - first) // 2
+            with builder.when((program < ends[middle]).named("is_first" if not begin else "is_next")):
+                place(first, middle)
+            with builder.otherwise():
+                place(middle + 1, last)
+            return
+        member, launch = members[first], launches[first]
         given = [builder[pointers[buffer]] for buffer in launch.buffers]
         given += [builder[numbers[scalar]] for scalar in launch.scalars]
-        end = begin + prod(member.grid.data)
-        if number == len(members) - 1:
-            _copy(builder, member, given, builder.maximum(program - begin, 0))
-            return
-        with builder.when((program < end).named("is_first" if not begin else "is_next")):
-            own = builder.maximum(program - begin, 0) if begin else program
-            _copy(builder, member, given, builder.minimum(own, end - begin - 1))
-        with builder.otherwise():
-            place(number + 1, end)
+        own = builder.maximum(program - begin, 0) if begin else program
+        if first < len(members) - 1:
+            own = builder.minimum(own, ends[first] - begin - 1)
+        _copy(builder, member, given, own)
 
-    place(0, 0)
+    place(0, len(members) - 1)
     kernel = builder.finish()
     taken: set[str] = set()
     hints = [*(buffer.name_hint or "b" for buffer in buffers), *("n" for _ in scalars)]

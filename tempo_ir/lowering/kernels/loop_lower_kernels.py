@@ -28,7 +28,7 @@ from functools import cached_property
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
@@ -38,6 +38,8 @@ from tempo_ir.dialects.loop import (
     BufferOperation,
     BufferType,
     CheckOp,
+    ForOp,
+    IfOp,
     LaunchOp,
     ProgramOp,
 )
@@ -45,6 +47,7 @@ from tempo_ir.dialects.loop.checks import status_type
 from tempo_ir.dialects.loop.ending import verify_ending
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.index.expr import TRUE
 from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
@@ -54,6 +57,8 @@ from tempo_ir.lowering.kernels.loop_split_softmax import split_softmax
 from tempo_ir.lowering.kernels.named_points import name_points
 from tempo_ir.lowering.kernels.naming import name_pointers
 from tempo_ir.lowering.kernels.orders import order_axes
+from tempo_ir.lowering.kernels.persistent import Persistent, has_iterations, persistent_kernel
+from tempo_ir.lowering.kernels.persistent_check import OtherRowsTouched, check_rows
 from tempo_ir.lowering.kernels.translation import (
     Translation,
     kernel_key,
@@ -62,8 +67,10 @@ from tempo_ir.lowering.kernels.translation import (
     leaf_key,
     translate,
 )
-from tempo_ir.lowering.kernels.translator import Unsupported
+from tempo_ir.lowering.kernels.translator import Programs, Unsupported
+from tempo_ir.lowering.persistence.rows import NoRows, leaves_of, rows_of
 from tempo_ir.names import fresh_name
+from tempo_ir.passes.remarks import remark
 from tempo_ir.passes.utilities import refuse
 
 
@@ -96,12 +103,18 @@ def lower_kernels(
         order_axes(program)
         lowering = _Lowering(program, target, names, made)
         literals = Literals(program)
-        for leaf in [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]:
-            lowering.lower(literals.separate(leaf))
+        leaves = [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]
+        leaves = [literals.separate(leaf) for leaf in leaves]
+        gone: set[BodyOperation] = set()
+        for loop in [loop for loop in program.walk() if isinstance(loop, ForOp) and loop.programs is not None]:
+            gone |= lowering.persist(loop)
+        for leaf in [leaf for leaf in leaves if leaf not in gone]:
+            lowering.lower(leaf)
         if program.ending is not None:
             verify_ending(program, program.ending)  # no pass has let it be named where it is not known
         name_points(program)
         kernels = {each.kernel.sym_name.data: each.kernel for each in lowering.kernels.values()}
+        kernels |= {kernel.sym_name.data: kernel for kernel in lowering.persistent.values()}
         if join:
             join_siblings(program, kernels, target)
         names |= kernels.keys()
@@ -124,6 +137,8 @@ class _Lowering:
     """The translation of leaves of a key; none where Python runs them."""
     layouts: dict[SSAValue, Layout] = field(default_factory=dict[SSAValue, Layout])
     kernels: dict[Hashable, Translation] = field(default_factory=dict[Hashable, Translation])
+    persistent: dict[Hashable, KernelOp] = field(default_factory=dict[Hashable, KernelOp])
+    """The kernels of whole loops."""
     status: SSAValue | None = None
 
     @cached_property
@@ -133,11 +148,8 @@ class _Lowering:
 
     def lower(self, leaf: BodyOperation) -> None:
         """Replace a leaf by the launch of its kernel."""
+        self._lay_out(leaf)
         buffers = leaf_buffers(leaf)
-        for buffer in buffers:
-            assert isinstance(buffer.type, BufferType)
-            if buffer not in self.layouts:
-                self.layouts[buffer] = Layout.of(buffer.type, self.program.space, self.most)
         key = leaf_key(leaf)
         found = self.translations.get(key)
         if found is None:
@@ -158,6 +170,60 @@ class _Lowering:
             block.insert_op_before(check, leaf)
         leaf.detach()
         leaf.erase()
+
+    def persist(self, loop: ForOp) -> set[BodyOperation]:
+        """Replace a loop that is marked by the launch of its kernel; one that has none is no longer marked. Returns the
+        leaves that are gone."""
+        if self.target == "cpu":
+            return set()
+        try:
+            persistent = self._persistent(loop)
+        except (Unsupported, NoRows, OtherRowsTouched) as reason:
+            remark(loop, f"its kernels are launched in each iteration: {reason}")
+            loop.programs_attr = None
+            return set()
+        launch = LaunchOp(persistent.kernel.sym_name, persistent.buffers, persistent.scalars)
+        launch.location = loop.location
+        replaced: Operation = launch
+        if persistent.reads_ahead and (condition := has_iterations(loop)) != TRUE:
+            replaced = IfOp(condition, Region(Block([launch])))
+            replaced.location = loop.location
+        block = loop.parent
+        assert block is not None
+        for alloc in [op for op in loop.body.walk() if isinstance(op, AllocOp)]:
+            alloc.detach()
+            block.insert_op_before(alloc, loop)
+        block.insert_op_before(replaced, loop)
+        gone = set(leaves_of(loop.body.block))
+        loop.detach()
+        loop.erase()
+        return gone
+
+    def _persistent(self, loop: ForOp) -> Persistent:
+        """The kernel of a loop. Raises Unsupported, NoRows or OtherRowsTouched where there is none."""
+        leaves = leaves_of(loop.body.block)
+        rows = rows_of(loop.body.block) if loop.programs else None
+        members: dict[BodyOperation, Translation] = {}
+        for leaf in leaves:
+            self._lay_out(leaf)
+            programs = Programs() if rows is None else Programs(rows.axes[leaf], loop.programs or 0)
+            members[leaf] = translate(
+                leaf, kernel_name(leaf), self.program.space, self.layouts, TARGETS[self.target], programs
+            )
+        name = fresh_name(f"{kernel_name(*leaves)}_over_{loop.iterator}", self.names)
+        made = persistent_kernel(loop, name, members)
+        if rows is not None:
+            check_rows(made.kernel, made.scalars)
+        known = self.persistent.setdefault(kernel_key(made.kernel), made.kernel)
+        self.names.add(known.sym_name.data)
+        return replace(made, kernel=known)
+
+    def _lay_out(self, leaf: BodyOperation) -> None:
+        """Say how the buffers of a leaf lie in memory."""
+        for buffer in leaf_buffers(leaf):
+            assert isinstance(buffer.type, BufferType)
+            if buffer not in self.layouts:
+                self.layouts[buffer] = Layout.of(buffer.type, self.program.space, self.most)
 
     def _translated(self, leaf: BodyOperation) -> tuple[Translation, ...]:
         try:

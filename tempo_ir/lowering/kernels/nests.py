@@ -23,8 +23,17 @@ from tempo_ir.lowering.formation.rules import is_weighted_sum
 from tempo_ir.lowering.kernels.axis_classes import AxisClasses, reduced_classes
 from tempo_ir.lowering.kernels.blocks import Blocks
 from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
+from tempo_ir.lowering.kernels.scopes import name_axis
 from tempo_ir.lowering.kernels.tiles import Coordinate, Lane
-from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Source, Translator
+from tempo_ir.lowering.kernels.translator import (
+    AxisKey,
+    Carried,
+    Iterated,
+    Programs,
+    Source,
+    Translator,
+    Unsupported,
+)
 
 GRID_AXES = 3
 MANY_QUERIES = 1 << 20
@@ -90,8 +99,12 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
     keys = [AxisKey(owner, axis) for axis in range(len(shape))]
     free = [axis for axis in range(len(shape)) if keys[axis] not in translator.decisions.points]
     column, row = lane_axes(sinks[0].value, shape, free)
+    if translator.blocks.filling and row is not None and 1 in (shape[column or 0], shape[row]):
+        column, row = (row if shape[column or 0] == 1 else column), None  # a vector fills the threads
     blocks = dict.fromkeys(range(len(shape)), 0)
-    if column is not None and translator.blocks.filling and _is_one_by_one(sinks, column):
+    if translator.programs is not None and translator.programs.rows is not None:
+        blocks |= _blocks_of_rows(translator, translator.programs, shape, free, (column, row))
+    elif column is not None and translator.blocks.filling and _is_one_by_one(sinks, column):
         rows = None if row is None else shape[row]
         blocks[column], high = translator.blocks.filled(shape[column], rows)
         row = None if not high else row
@@ -108,8 +121,21 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
         elif contraction is not None:
             others = prod(programs_along(shape[axis], blocks[axis]) for axis in blocks if axis != column)
             work = multiplications(translator, contraction)
-            blocks[column] = translator.blocks.shared_columns(shape[column], work, others)
+            streamed = _is_last_letter(contraction, column)
+            blocks[column] = translator.blocks.shared_columns(shape[column], work, others, streamed)
     return [Iterated(keys[axis], extent, blocks[axis]) for axis, extent in enumerate(shape)]
+
+
+def _blocks_of_rows(
+    translator: Translator, programs: Programs, shape: Shape, free: Sequence[int], lanes: tuple[int | None, int | None]
+) -> dict[int, int]:
+    """The blocks of a result of which each program has some rows: the rows are a lane, beside one of the two."""
+    rows = programs.rows
+    if rows is None or rows not in free:
+        raise Unsupported("rows are read point by point")
+    column = lanes[0] if lanes[0] != rows else lanes[1]
+    blocks = {rows: programs.block}
+    return blocks if column is None else blocks | {column: translator.blocks.columns(shape[column])}
 
 
 def _is_weighted(op: sdg.ContractOp) -> bool:
@@ -210,6 +236,12 @@ def _only_in(letter: str, number: int, inputs: Sequence[str]) -> bool:
     return all((letter in letters) == (other == number) for other, letters in enumerate(inputs))
 
 
+def _is_last_letter(op: sdg.ContractOp, axis: int) -> bool:
+    """Whether an operand of a contraction has an axis of the result as its last one, where memory is contiguous."""
+    inputs, output = op.letters
+    return any(letters.endswith(output[axis]) for letters in inputs)
+
+
 def _contraction(value: SSAValue, shape: Shape) -> sdg.ContractOp | None:
     """The contraction that gives a value its shape, through elementwise ops: the first in the order of operands."""
     waiting, seen = [value], {value}
@@ -230,9 +262,14 @@ def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iter
     """The axes that the grid runs along, in order.
 
     An axis in segments is not one; nor is a lane where reductions stand, which would be repeated for each of its
-    blocks.
+    blocks. Of programs that run a loop the rows are all that the grid has.
     """
     decisions = translator.decisions
+    if translator.programs is not None:
+        rows = [] if translator.programs.rows is None else [translator.programs.rows]
+        if any(axes[number].key in decisions.cuts or axes[number].key in decisions.factors for number in rows):
+            raise Unsupported("rows are read in pieces")
+        return rows
     whole = [
         number
         for number, axis in enumerate(axes)
@@ -298,8 +335,11 @@ def program_coordinate(translator: Translator, axis: Iterated, number: int) -> t
     block = axis.block
     blocks = as_expr(axis.extent) if not block else simplify((as_expr(axis.extent) + (block - 1)) // block)
     count: Extent = blocks.value if isinstance(blocks, Const) else blocks
-    counter: Expr = builder.counter(builder.program_id(number), Const(0), blocks, "p")
+    program = builder.program_id(number)
+    counter: Expr = builder.counter(program, Const(0), blocks, "p")
     if not block:
+        if (name := translator.axis_name(axis.key)) is not None:
+            name_axis(program, name)
         return Coordinate(counter), count
     first = counter * block
     full = isinstance(axis.extent, int) and axis.extent % block == 0

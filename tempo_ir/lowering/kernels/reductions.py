@@ -184,6 +184,8 @@ def fold(
 
 WIDE_ELEMENTS = 256
 """Most elements of an accumulator that keeps the reduced lane."""
+WIDE_FILLINGS = 4
+"""The same for a program of many threads, in fillings of its threads."""
 
 
 def carried_along(translator: Translator, axes: Sequence[Iterated], lanes: tuple[Lane, ...]) -> int:
@@ -196,7 +198,8 @@ def carried_along(translator: Translator, axes: Sequence[Iterated], lanes: tuple
     block = 0 if last[0].key in translator.decisions.points else last[0].block
     elements = block * (lanes[0].size if lanes else 1)
     loops = len(axes) > 1 or len(translator.digits(lane)) > 1 or not _lies_whole(lane)
-    return block if loops and elements <= WIDE_ELEMENTS else 0
+    most = max(WIDE_ELEMENTS, WIDE_FILLINGS * translator.blocks.filling)
+    return block if loops and elements <= most else 0
 
 
 def _lies_whole(axis: Iterated) -> bool:

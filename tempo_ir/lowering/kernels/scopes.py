@@ -10,16 +10,33 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
-from xdsl.dialects.builtin import StringAttr
-from xdsl.ir import Attribute, Block
+from xdsl.dialects.builtin import StringAttr, i1
+from xdsl.ir import Attribute, Block, Operation
 
 from tempo_ir.dialects.tile import elementwise as ew
-from tempo_ir.dialects.tile.attributes import DYNAMIC, INDEX, IntegersAttr
-from tempo_ir.dialects.tile.builder import KernelBuilder, Loop, Value
-from tempo_ir.index import Binary, Const, Expr, Facts, MinMax, Sym, as_expr, free_symbols, simplify
+from tempo_ir.dialects.tile.attributes import ALONG, DYNAMIC, INDEX, IntegersAttr
+from tempo_ir.dialects.tile.builder import KernelBuilder, Loop, Value, number_attribute
+from tempo_ir.dialects.tile.shape import ConstOp
+from tempo_ir.index import (
+    And,
+    Binary,
+    Compare,
+    Cond,
+    Const,
+    Expr,
+    Facts,
+    MinMax,
+    Or,
+    Sym,
+    Truth,
+    as_expr,
+    free_symbols,
+    simplify,
+)
 from tempo_ir.index.rules import Terms, from_terms, terms
 
 _OPERATIONS = {"+": ew.AddOp, "-": ew.SubOp, "*": ew.MulOp, "//": ew.FloorDivOp, "%": ew.ModOp}
+_RELATIONS = {"<": ew.LtOp, "<=": ew.LeOp, ">": ew.GtOp, ">=": ew.GeOp, "=": ew.EqOp, "!=": ew.NeOp}
 
 
 class ScopedBuilder(KernelBuilder):
@@ -33,6 +50,7 @@ class ScopedBuilder(KernelBuilder):
         self._counters: dict[str, Value] = {}
         self._values: list[dict[Expr, Value]] = [{}]
         self._ranges: list[tuple[str, Expr, Expr]] = []
+        self._firsts: dict[tuple[int, str], Value] = {}
         self.scalars: list[Expr] = []
 
     # -- the symbols of the kernel
@@ -66,6 +84,11 @@ class ScopedBuilder(KernelBuilder):
 
     # -- places
 
+    @property
+    def level(self) -> int:
+        """How many loops and branches are open."""
+        return len(self._scopes) - 1
+
     @contextmanager
     def at(self, depth: int) -> Generator[None]:
         """Place the ops that follow at the end (so far) of the loop body at `depth`."""
@@ -98,6 +121,33 @@ class ScopedBuilder(KernelBuilder):
         with self.at(depth):
             value = self._values[depth][expression] = self._evaluate(expression)
         return value
+
+    def condition(self, condition: Cond) -> Value:
+        """Whether a condition on index expressions holds."""
+        match condition:
+            case Truth(value):
+                return self.const(int(value), i1)
+            case Compare(relation, lhs, rhs):
+                return self.apply(_RELATIONS[relation], self.index(lhs), self.index(rhs))
+            case And(args) | Or(args):
+                operation = ew.AndOp if isinstance(condition, And) else ew.OrOp
+                result, *others = map(self.condition, args)
+                for other in others:
+                    result = self.apply(operation, result, other)
+                return result
+
+    def first(self, expression: Expr, axis: str | None) -> Value:
+        """The first index of a block along an axis; the op that gives it says what the axis is called."""
+        if axis is None:
+            return self.index(expression)
+        if isinstance(expression, Const):
+            known = self._firsts.get((expression.value, axis))
+            if known is None:
+                with self.at(0):
+                    known = self.add(ConstOp(number_attribute(expression.value, INDEX)))
+                self._firsts[expression.value, axis] = name_axis(known, axis)
+            return known
+        return name_axis(self.index(expression), axis)
 
     def cast_index(self, value: Value) -> Value:
         """An integer scalar as an index."""
@@ -172,6 +222,14 @@ class ScopedBuilder(KernelBuilder):
     def rename(self, name: str) -> None:
         """Give the kernel another symbol name."""
         self._kernel.sym_name = StringAttr(name)
+
+
+def name_axis(first: Value, axis: str) -> Value:
+    """Let the op that gives the first index of a block say what axis it runs along; a loop has its counter's."""
+    owner = first.ssa.owner
+    if isinstance(owner, Operation):
+        owner.attributes.setdefault(ALONG, StringAttr(axis))
+    return first
 
 
 def _is_local(expression: Expr) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, Operation, SSAValue
@@ -16,6 +16,7 @@ from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import element
 from tempo_ir.index import Expr, Space, Sym
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, doubled, reduced_classes, values_of
+from tempo_ir.lowering.kernels.axis_names import AxisNames
 from tempo_ir.lowering.kernels.blocks import Blocks
 from tempo_ir.lowering.kernels.collapse import Body, collapsed
 from tempo_ir.lowering.kernels.draws import start_of
@@ -26,7 +27,7 @@ from tempo_ir.lowering.kernels.nests import GridAxis, Sink, write_all
 from tempo_ir.lowering.kernels.scans import write_scan, write_scatter_add
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder
 from tempo_ir.lowering.kernels.shares import write_shares
-from tempo_ir.lowering.kernels.translator import AxisKey, Decisions, Refine, Source, Translator
+from tempo_ir.lowering.kernels.translator import AxisKey, Decisions, Programs, Refine, Source, Translator
 from tempo_ir.names import fresh_name
 
 STATUS = "status"
@@ -110,17 +111,25 @@ def _block_key(block: Block, values: dict[SSAValue, int]) -> Hashable:
 
 
 def translate(
-    leaf: BodyOperation, name: str, space: Space, layouts: Mapping[SSAValue, Layout], blocks: Blocks
+    leaf: BodyOperation,
+    name: str,
+    space: Space,
+    layouts: Mapping[SSAValue, Layout],
+    blocks: Blocks,
+    programs: Programs | None = None,
 ) -> Translation:
-    """The kernel of a leaf. Raises Unsupported where an op of it has no tile form."""
+    """The kernel of a leaf; `programs` says what its grid is to be. Raises Unsupported where an op of it has no tile
+    form, or not on that grid."""
     decisions = Decisions()
     reads, writes = (
         [array_of(access, layouts[access.buffer]) for access in accesses] for accesses in (leaf.reads, leaf.writes)
     )
-    body = collapsed(leaf, reads, writes)
+    body = collapsed(leaf, reads, writes, None if programs is None else programs.rows)
+    if programs is not None and programs.rows is not None:
+        programs = replace(programs, rows=body.rows)
     while True:
         try:
-            return _Attempt(leaf, body, name, space, blocks, decisions).build()
+            return _Attempt(leaf, body, name, space, blocks, decisions, programs).build()
         except Refine as refine:
             decisions.learn(refine)
 
@@ -136,6 +145,7 @@ class _Attempt:
         space: Space,
         blocks: Blocks,
         decisions: Decisions,
+        programs: Programs | None,
     ):
         self.leaf = leaf
         self.body = body
@@ -166,6 +176,8 @@ class _Attempt:
             self.builder[STATUS] if checked else None,
             emit_fold,
             _shared_axes(body.block),
+            programs,
+            AxisNames.read(leaf, body.block, body.yielded).of if blocks.powers_of_two else lambda key: None,
         )
 
     def source(self, access: BufferAccess, array: Array) -> Source:
@@ -220,12 +232,13 @@ def pointer_names(buffers: Sequence[SSAValue]) -> dict[SSAValue, str]:
     return names
 
 
-def kernel_name(leaf: BodyOperation) -> str:
+def kernel_name(*leaves: BodyOperation) -> str:
     """A name that says what the kernel does, and is no function of the C library: `contract_add_tanh`, `exp_kernel`.
 
     Of many ops those that only move elements, or add and multiply, are left out.
     """
-    words = dict.fromkeys(op.name.split(".")[1] for op in _all_ops(leaf) if not isinstance(op, sdg.ConstantOp))
+    ops = [op for leaf in leaves for op in _all_ops(leaf)]
+    words = dict.fromkeys(op.name.split(".")[1] for op in ops if not isinstance(op, sdg.ConstantOp))
     telling = [word for word in words if word not in _PLAIN]
     names = list(words) if len(words) <= WORDS else (telling or list(words))[:WORDS]
     names = names or ["copy"]

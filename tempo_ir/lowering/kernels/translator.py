@@ -38,6 +38,15 @@ class Unsupported(Exception):
     """The body has no tile form; the message says which op and why."""
 
 
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """What the grid of a kernel is to be that runs in the programs of a loop: `block` of the `rows`, an axis of what it
+    writes, each; None where one program has everything."""
+
+    rows: int | None = None
+    block: int = 0
+
+
 @dataclass(frozen=True)
 class AxisKey:
     """An axis that a kernel iterates over: of a sink (a group of writes), or reduced by an op."""
@@ -167,6 +176,8 @@ class Translator:
         status: Value | None = None,
         fold: Callable[[Translator, SSAValue, Coordinates], Tile] | None = None,
         shared: Mapping[AxisKey, object] = MappingProxyType({}),
+        programs: Programs | None = None,
+        axis_name: Callable[[object], str | None] = lambda key: None,
     ):
         self.builder = builder
         self.sources = sources
@@ -186,9 +197,12 @@ class Translator:
         self.fold = fold
         self.shared = shared
         """What reduced axes are the same axis: where one block holds it, all reductions along it share their lane."""
+        self.axis_name = axis_name
+        """What an axis is called, where kernels are read by people."""
         self._lanes: dict[tuple[object, ...], Lane] = {}
         self.aliases: dict[SSAValue, SSAValue] = {}
         """The values of the kernel that the bodies of its folds read."""
+        self.programs = programs
         self.inside: dict[Block, int] = {}
         """The bodies of the folds that are open, and within how many loops their values stand."""
         self.in_pass = False
@@ -294,8 +308,9 @@ class Translator:
     def _place(self, axis: _ViewAxis) -> Value | tuple[Value, int]:
         if axis.positions is not None:
             return axis.positions
-        start = self.builder.index(axis.start)
-        return start if axis.lane is None else (start, axis.lane.size)
+        if axis.lane is None:
+            return self.builder.index(axis.start)
+        return self.first(axis.lane), axis.lane.size
 
     def _view(self, source: Source, offset: Expr, axes: Sequence[_ViewAxis]) -> Value:
         sizes, strides = tuple(axis.size for axis in axes), tuple(axis.stride for axis in axes)
@@ -361,6 +376,10 @@ class Translator:
         accessed = self._access(target, at)
         self.builder.atomic_add(self.filled(tile, accessed.lanes), accessed.view, *accessed.places)
 
+    def first(self, lane: Lane) -> Value:
+        """The first index of a lane."""
+        return self.builder.first(lane.first, self.axis_name(lane.axis))
+
     def filled(self, tile: Tile, lanes: tuple[Lane, ...]) -> Value:
         """The tile stretched to `lanes`."""
         return filled(self.builder, tile, lanes)
@@ -371,7 +390,7 @@ class Translator:
         """The tile with `identity` in the padding of a lane."""
         if lane.full or (identity == 0 and lane in tile.zero_padded):
             return tile
-        inside = self.builder.in_range(self.builder.index(lane.first), lane.size, self.builder.index(lane.limit))
+        inside = self.builder.in_range(self.first(lane), lane.size, self.builder.index(lane.limit))
         masked = combine(
             self.builder,
             ew.SelectOp,
@@ -523,7 +542,8 @@ class Translator:
             carried = start()
         first, programs = dealt or (Const(0), 1)
         begin, step = as_expr(low) + first * (block or 1), programs * (block or 1)
-        with self.builder.loop(self.builder.index(begin), self.builder.index(high), step, carried) as loop:
+        name = self.axis_name(axis.key)
+        with self.builder.loop(self.builder.index(begin), self.builder.index(high), step, carried, name) as loop:
             counter = self.builder.counter(loop.index, as_expr(low), as_expr(high))
             full = bool(block) and isinstance(extent, int) and extent % block == 0
             lane = Lane(axis.key, counter, block, high, low, full) if block else None

@@ -109,8 +109,9 @@ DEPTH_LIMIT = 48
 WORTH_KEEPING = 4
 """From this weight on a value is not computed twice."""
 
-DOT_PRODUCT_ROWS = 8
-"""Most rows of the left operand for which the dot-product form beats transposing the right one."""
+DOT_PRODUCT_ROWS = 32
+"""Most rows of the left operand for which the dot-product form beats transposing the right one (measured: 1.1 to 2.2
+times as fast at 16 and 32 rows of 256 to 1024)."""
 
 PACK_BYTES = 1 << 16
 PACK_PITCH = 1 << 12

@@ -127,7 +127,7 @@ def _remove_stores(kernel: structure.KernelOp, own: Sequence[loop.LaunchOp], num
         return
     if any(_may_follow(load, store, kernel.body.block) for load in loads for store in stores):
         return
-    if all(_is_unread(launch.buffers[number], launch) for launch in own):
+    if all(_is_unread(launch.buffers[number], launch, loads=bool(loads)) for launch in own):
         for op in stores:
             op.detach()
             op.erase()
@@ -157,14 +157,17 @@ def _remove_buffer(buffer: SSAValue) -> bool:
     return True
 
 
-def _is_unread(buffer: SSAValue, launch: loop.LaunchOp) -> bool:
-    """Whether nobody reads a buffer of the program after a launch."""
+def _is_unread(buffer: SSAValue, launch: loop.LaunchOp, *, loads: bool) -> bool:
+    """Whether nobody reads a buffer of the program after a launch, which may itself load of it first, and follow
+    itself."""
     alloc = buffer.owner
     if not isinstance(alloc, loop.AllocOp) or alloc.parent is None:
         return False
     for use in buffer.uses:
         other = use.operation
-        if isinstance(other, loop.FreeOp) or (other is launch and list(launch.buffers).count(buffer) == 1):
+        if isinstance(other, loop.FreeOp) or (
+            other is launch and not loads and list(launch.buffers).count(buffer) == 1
+        ):
             continue
         if _may_follow(other, launch, alloc.parent):
             return False
@@ -172,7 +175,10 @@ def _is_unread(buffer: SSAValue, launch: loop.LaunchOp) -> bool:
 
 
 def _may_follow(other: Operation, first: Operation, scope: Block) -> bool:
-    """Whether an op may run after another one, in one run of a block round both."""
+    """Whether an op may run after another one, in one run of a block round both; a loop round the other one reads its
+    condition after it."""
+    if other is not first and other.is_ancestor(first):
+        return True
     block, place = first.parent, first
     while block is not None:
         around = block.find_ancestor_op_in_block(other)

@@ -14,9 +14,11 @@ from xdsl.dialects.builtin import ModuleOp
 from tempo_ir.dialects.loop import ProgramOp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.triton.hints import aligned_arguments
-from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, KernelSource, Style, print_kernel
+from tempo_ir.lowering.triton.library_text import library_file
+from tempo_ir.lowering.triton.printer import print_kernel
 from tempo_ir.lowering.triton.scalars import stepped_arguments
 from tempo_ir.lowering.triton.steps import step_sources
+from tempo_ir.lowering.triton.style import DEFAULT_STYLE, KernelSource, Style
 
 
 def kernel_sources(module: ModuleOp, style: Style = DEFAULT_STYLE) -> list[KernelSource]:
@@ -35,9 +37,13 @@ def print_module(module: ModuleOp, stream: IO[str], style: Style = DEFAULT_STYLE
     """Print every kernel of a module, and the driver of its loop program, each under a line that names its file."""
     from tempo_ir.lowering.triton.driver import driver_text
 
-    for source in kernel_sources(module, style):
+    sources = kernel_sources(module, style)
+    for source in sources:
         print(f"# ---- {source.name}.py", file=stream)
         print(source.text, file=stream)
+    if called := sorted({name for source in sources for name in source.calls}):
+        print("# ---- library.py", file=stream)
+        print(library_file(called), file=stream)
     if any(isinstance(op, ProgramOp) for op in module.ops):
         print("# ---- driver.py", file=stream)
-        print(driver_text(module, style.precision), file=stream)
+        print(driver_text(module), file=stream)

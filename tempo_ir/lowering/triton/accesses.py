@@ -1,93 +1,131 @@
 """Reads and writes of memory: the pointers of a block and its mask.
 
-    inside = n0 + range_16[:, None] < rows
-    x = tl.load(x_ptr + (n0 + program * 1024) + range_16[:, None] * 64 + range_64[None, :], mask=inside, other=0)
+    n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    inside_n = n < rows
+    x = tl.load(x_ptr + head * 1024 + n[:, None] * 64 + d[None, :], mask=inside_n[:, None], other=0.0)
 
-Scalar offsets come first, summed once; then a term per axis of the tile. Masks are left out where the block surely lies
-inside the view. Offsets are summed in 64 bits where they may leave 32.
+Scalar offsets come first, then a term per axis of the tile. Masks are left out where the block surely lies inside the
+view. Each term is of 64 bits where it may leave 32.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
 from tempo_ir.dialects.tile import memory
-from tempo_ir.dialects.tile.attributes import bit_width, element_of, shape_of
+from tempo_ir.dialects.tile.attributes import bit_width, element_of, is_float, shape_of
+from tempo_ir.dialects.tile.shape import ExpandOp
 from tempo_ir.lowering.triton.addresses import INT32, Bounds, constant_of, fits, fits_32_bits, is_natural, static_bounds
+from tempo_ir.lowering.triton.axes import Lane
 from tempo_ir.lowering.triton.expressions import is_narrow_float, library, number_of, number_text, triton_type
-from tempo_ir.lowering.triton.values import Values
+from tempo_ir.lowering.triton.values import Limit, Values
 
 
 def read_text(values: Values, op: memory.LoadOp | memory.GatherOp) -> str:
     """The load of a block; f16 and bf16 are computed in f32."""
-    pointer, mask = pointer_and_mask(values, op)
+    pointer, mask = pointer_and_mask(values, op, list(op.tile_axes))
     other = "" if mask is None else f", mask={mask}, other={_other(op)}"
     upcast = ".to(tl.float32)" if is_narrow_float(op.view_type.element) else ""
     return f"tl.load({pointer}{other}){upcast}"
 
 
 def _other(op: memory.LoadOp | memory.GatherOp) -> str:
-    return "0" if op.other is None else number_text(number_of(op.other))
+    if op.other is None:
+        return "0.0" if is_float(op.view_type.element) else "0"
+    return number_text(number_of(op.other), op.view_type.element)
 
 
-def write_text(values: Values, op: memory.WriteOp | memory.IndexedWriteOp) -> str:
+def write_text(values: Values, op: memory.WriteOp | memory.IndexedWriteOp, checked: bool = False) -> str:
     """The store of a block, or its addition."""
-    pointer, mask = pointer_and_mask(values, op)
-    element = element_of(op.value)
+    written, axes = op.value, list(op.tile_axes)
+    if isinstance(expand := written.owner, ExpandOp) and not checked and _is_inside(op, axes[expand.axis_number]):
+        del axes[expand.axis_number]
+        written = expand.value  # an axis of one element is no axis
+    pointer, mask = pointer_and_mask(values, op, axes)
+    element = element_of(written)
     adds = isinstance(op, (memory.AtomicAddOp, memory.ScatterAddOp))
     if adds and bit_width(element) < 32:
         raise values.error(f"{op.name} of {element}: GPUs add numbers of 32 and 64 bits to memory", op)
-    value = values.typed(op.value)
+    value = values.typed(written)
     if is_narrow_float(element):
-        value = values.cast(op.value, triton_type(element))
+        value = values.cast(written, triton_type(element))
     masked = "" if mask is None else f", mask={mask}"
     return f"{'tl.atomic_add' if adds else 'tl.store'}({pointer}, {value}{masked})"
 
 
 @dataclass(frozen=True, slots=True)
-class _Offset:
-    """A scalar offset; `bounds` where it is a 32-bit integer."""
+class _Place:
+    """The indices along an axis: a tile's name and what spreads it over the tile, or a scalar."""
 
     text: str
+    spread: str
     bounds: Bounds | None
+    """Where they are 32-bit integers."""
 
 
-def pointer_and_mask(values: Values, op: memory.AccessOp) -> tuple[str, str | None]:
-    """The pointers of a block, and its mask, None where everything lies inside."""
+def pointer_and_mask(values: Values, op: memory.AccessOp, tile_axes: list[int]) -> tuple[str, str | None]:
+    """The pointers of a block, and its mask, None where everything lies inside; `tile_axes` are those of the view that
+    the tile has."""
     view = op.view_op
     fixed = 0
-    scalars: list[_Offset] = []
+    scalars: list[str] = []
     terms: list[str] = []
     masks: list[str] = []
     begin = None if view.offset is None else constant_of(view.offset)
     if begin is not None:
         fixed = begin
     elif view.offset is not None:
-        scalars.append(_Offset(values.use(view.offset), static_bounds(view.offset)))
+        scalars.append(values.bare(view.offset))
+    kept = _long_axes(op, tile_axes)
     for axis, extent in enumerate(op.block.data):
         index, size, stride = op.indices[axis], _static(view.sizes[axis]), _static(view.strides[axis])
+        positions = _positions(op, axis)
         start = constant_of(index)
-        if start is not None and isinstance(stride, int):
-            fixed += start * stride
-        else:
-            scalars.append(_scaled(values, index, stride))
-        if not extent:
-            continue
-        place = _place(values, op, axis)
-        terms.append(_term(values, place, extent, stride))
-        positions = _positions(op, axis) is not None
-        if positions or not fits(index, extent, size):
-            masks += _bounds(values, place, index, size, positions)
+        if axis not in kept or positions is not None or start is not None:
+            if start is not None and (start == 0 or isinstance(stride, int)):
+                fixed += start * stride if isinstance(stride, int) else 0
+            else:
+                scalars.append(_scaled(values, index, stride))
+        if extent and axis in kept:
+            spread = "" if len(tile_axes) < 2 else "[:, None]" if tile_axes.index(axis) == 0 else "[None, :]"
+            place = _place(values, op, axis, spread)
+            terms.append(_term(values, place, stride))
+            if positions is not None:
+                masks.append(_position_bounds(values, index, place, size))
+            elif not _is_inside(op, axis):
+                mask = values.inside(values.axes.access_lane(op, axis), limit_of(index, size))
+                masks.append(f"{mask}{spread}")
     if isinstance(op, memory.ScatterOp):
-        last = values.call(library("last_of_equals"), values.use(op.positions), values.range(shape_of(op.positions)[0]))
-        masks.append(f"{values.shared(last, 'last')}{_spread(op, op.axis_number)}")
-    pointer = values.names[view.pointer] + _summed(scalars, fixed) + "".join(f" + {term}" for term in terms)
-    if not masks:
-        return pointer, None
-    mask = masks[0] if len(masks) == 1 else " & ".join(f"({m})" if " < " in m or " >= " in m else m for m in masks)
-    return pointer, values.shared(mask, "inside")
+        places = values.places((op.positions, 0)) if shape_of(op.positions)[0] > 1 else "tl.arange(0, 1)"
+        last = values.call(library("last_of_equals"), values.use(op.positions), places)
+        place = _place(values, op, op.axis_number, _spread_of(op, tile_axes))
+        masks.append(f"{values.shared(last, 'last')}{place.spread}")
+    offset = [*scalars, *([str(fixed)] if fixed > 0 else []), *terms]
+    pointer = values.names[view.pointer] + "".join(f" + {term}" for term in offset)
+    pointer += f" - {-fixed}" if fixed < 0 else ""
+    return pointer, " & ".join(masks) if masks else None
+
+
+def _long_axes(op: memory.AccessOp, tile_axes: list[int]) -> list[int]:
+    """The axes of the tile whose indices stand in the pointers: not those of one element that surely is inside, over
+    which the others spread, unless there are no others."""
+    long = [axis for axis in tile_axes if op.block.data[axis] > 1 or not _is_inside(op, axis)]
+    return long or tile_axes
+
+
+def _is_inside(op: memory.AccessOp, axis: int) -> bool:
+    """Whether the block surely lies inside the view along an axis."""
+    size = _static(op.view_op.sizes[axis])
+    return _positions(op, axis) is None and fits(op.indices[axis], op.block.data[axis], size)
+
+
+def _spread_of(op: memory.IndexedAccessOp, tile_axes: list[int]) -> str:
+    if len(tile_axes) < 2:
+        return ""
+    return "[:, None]" if tile_axes.index(op.axis_number) == 0 else "[None, :]"
 
 
 def _static(dimension: int | SSAValue) -> int | SSAValue:
@@ -103,69 +141,59 @@ def _positions(op: memory.AccessOp, axis: int) -> SSAValue | None:
     return op.positions if isinstance(op, memory.IndexedAccessOp) and op.axis_number == axis else None
 
 
-def _place(values: Values, op: memory.AccessOp, axis: int) -> str:
-    """The indices of the block along an axis, less where it starts, spread over the tile."""
+def _place(values: Values, op: memory.AccessOp, axis: int, spread: str) -> _Place:
+    """The indices of the block along an axis; positions without what they are counted from."""
     positions = _positions(op, axis)
-    if positions is None:
-        text = values.range(op.block.data[axis])
-    else:
+    if positions is not None:
         wide = bit_width(element_of(positions)) == 64
         text = values.use(positions) if wide else values.shared(values.cast(positions, "tl.int64"), "places")
-    return f"{text}{_spread(op, axis)}"
+        return _Place(text, spread, None)
+    lane, extent = values.axes.access_lane(op, axis), op.block.data[axis]
+    bounds = (0, 0) if lane.start is None else static_bounds(lane.start)
+    within = None if bounds is None else (bounds[0], bounds[1] + extent - 1)
+    return _Place(values.lane(lane), spread, within)
 
 
-def _spread(op: memory.AccessOp, axis: int) -> str:
-    """What spreads the indices along an axis over the tile."""
-    if len(op.tile_axes) < 2:
-        return ""
-    return "[:, None]" if op.tile_axes.index(axis) == 0 else "[None, :]"
-
-
-def _term(values: Values, place: str, extent: int, stride: int | SSAValue) -> str:
+def _term(values: Values, place: _Place, stride: int | SSAValue) -> str:
     """The offsets along an axis of the tile."""
+    text = f"{place.text}{place.spread}"
     if isinstance(stride, SSAValue):
-        return f"{place} * {values.use(stride)}"
+        return f"{text} * {values.use(stride)}"
     if stride == 1:
-        return place
-    if extent * abs(stride) >= INT32:
-        return f"{place}.to(tl.int64) * {stride}"
-    return f"{place} * {stride}"
+        return text
+    if place.bounds is not None and max(map(abs, place.bounds)) * abs(stride) >= INT32:
+        return f"{text}.to(tl.int64) * {stride}"
+    return f"{text} * {stride}"
 
 
-def _scaled(values: Values, index: SSAValue, stride: int | SSAValue) -> _Offset:
-    text, bounds = values.use(index), static_bounds(index)
+def _scaled(values: Values, index: SSAValue, stride: int | SSAValue) -> str:
+    """A scalar offset."""
+    if stride == 1:
+        return values.bare(index)
     if isinstance(stride, SSAValue):
-        return _Offset(f"{text} * {values.use(stride)}", None)
-    if stride == 1:
-        return _Offset(text, bounds)
-    if bounds is None:
-        return _Offset(f"{text} * {stride}", None)
-    ends = sorted((bounds[0] * stride, bounds[1] * stride))
-    if fits_32_bits((ends[0], ends[1])):
-        return _Offset(f"{text} * {stride}", (ends[0], ends[1]))
-    return _Offset(f"tl.cast({text}, tl.int64) * {stride}", None)
+        return f"{values.use(index)} * {values.use(stride)}"
+    bounds = static_bounds(index)
+    if bounds is None or fits_32_bits((min(end * stride for end in bounds), max(end * stride for end in bounds))):
+        return f"{values.use(index)} * {stride}"
+    return f"tl.cast({values.bare(index)}, tl.int64) * {stride}"
 
 
-def _summed(scalars: list[_Offset], fixed: int) -> str:
-    """` + offset`, in 64 bits if any part is or the sum may need it."""
-    ordered = sorted(scalars, key=lambda offset: offset.bounds is not None)
-    texts = [offset.text for offset in ordered]
-    known = [offset.bounds for offset in ordered if offset.bounds is not None]
-    ends = sum(low for low, _ in known) + min(fixed, 0), sum(high for _, high in known) + max(fixed, 0)
-    if len(known) == len(ordered) and texts and not fits_32_bits(ends):
-        texts[0] = f"tl.cast({texts[0]}, tl.int64)"
-    if fixed:
-        texts.append(str(fixed))
-    if not texts:
-        return ""
-    return f" + ({' + '.join(texts)})" if len(texts) > 1 else f" + {texts[0]}"
+def limit_of(index: SSAValue, size: int | SSAValue) -> Limit:
+    """What the indices of a block that begins at `index` must stay below."""
+    return Limit(size, constant_of(index) or 0, is_natural(index))
 
 
-def _bounds(values: Values, place: str, index: SSAValue, size: int | SSAValue, positions: bool) -> list[str]:
-    """The conditions under which elements lie inside the view."""
-    absolute = place if constant_of(index) == 0 else f"{values.use(index)} + {place}"
+def masks_of(values: Values, op: memory.AccessOp) -> Iterator[tuple[Lane, Limit]]:
+    """The masks along axes of an access that hold wherever the indices are known."""
+    for axis in op.tile_axes:
+        index, size = op.indices[axis], _static(op.view_op.sizes[axis])
+        known = isinstance(size, int) or size in values.kernel.body.block.args
+        if known and op.block.data[axis] > 1 and _positions(op, axis) is None and not _is_inside(op, axis):
+            yield values.axes.access_lane(op, axis), limit_of(index, size)
+
+
+def _position_bounds(values: Values, index: SSAValue, place: _Place, size: int | SSAValue) -> str:
+    """The mask along an axis of positions: which lie inside the view."""
+    text = place.text if constant_of(index) == 0 else f"{values.use(index)} + {place.text}"
     limit = str(size) if isinstance(size, int) else values.use(size)
-    conditions = [f"{absolute} < {limit}"]
-    if positions or not is_natural(index):
-        conditions.insert(0, f"{absolute} >= 0")
-    return conditions
+    return f"{values.shared(f'({text} >= 0) & ({text} < {limit})', 'inside')}{place.spread}"

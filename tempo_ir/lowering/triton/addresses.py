@@ -33,16 +33,18 @@ def loop_of(value: SSAValue) -> structure.ForOp | None:
 
 
 def static_bounds(value: SSAValue) -> Bounds | None:
-    """The bounds of an index made of constants and counters of constant loops alone, else None.
+    """The bounds of an index made of constants, counters of constant loops and places in a known grid alone, else None.
 
-    Python numbers and `range` of Python numbers are 32-bit integers in Triton, everything else here is of 64 bits: this
-    tells which an index is.
+    These are 32-bit integers in Triton, everything else here is of 64 bits: this tells which an index is.
     """
     if (number := constant_of(value)) is not None:
         return number, number
     if (loop := loop_of(value)) is not None:
         low, high = constant_of(loop.low), constant_of(loop.high)
         return None if low is None or high is None else (low, _last_trip(low, high, loop.step_size))
+    if isinstance(value.owner, structure.ProgramIdOp):
+        last = _last_program(value.owner, value.owner.axis.value.data)
+        return None if last is None else (0, last)
     if not isinstance(value.owner, ew.BinaryOp):
         return None
     lhs, rhs = static_bounds(value.owner.lhs), static_bounds(value.owner.rhs)

@@ -3,8 +3,8 @@
 
 Each line of the input is a job, each line of the output a result, both JSON, in order. A job holds the file of a
 kernel, its name, its signature, the numbers of the arguments that are multiples of 16, the machine (backend, arch and
-threads of a warp, as Triton has them) and the warps; a result holds the figures, or an error. This file imports
-nothing of tempo_ir.
+threads of a warp, as Triton has them), the warps and the stages; a result holds the figures, or an error. This file
+imports nothing of tempo_ir.
 """
 
 import contextlib
@@ -87,7 +87,8 @@ def compile_one(job):
     source = ASTSource(load_kernel(job["path"], job["name"]), job["signature"], {}, attributes)
     log = io.StringIO()
     with contextlib.redirect_stdout(log):
-        compiled = triton.compile(source, target=GPUTarget(*job["machine"]), options={"num_warps": job["warps"]})
+        options = {"num_warps": job["warps"], "num_stages": job["stages"]}
+        compiled = triton.compile(source, target=GPUTarget(*job["machine"]), options=options)
     return {**figures(compiled, log.getvalue()), "seconds": time.perf_counter() - begin}
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tempo_ir.lowering.triton.machines import machine_of
-from tempo_ir.lowering.triton.printer import KernelSource
+from tempo_ir.lowering.triton.style import KernelSource
 
 PROGRAM = Path(__file__).with_name("compile_process.py")
 
@@ -72,13 +72,13 @@ def compile_kernels(sources: Sequence[KernelSource], target: str = "sm_80", *, p
 
 def _canonical(source: KernelSource) -> str:
     """The text of a kernel called `kernel`, without its comment."""
-    lines = [line for line in source.text.splitlines() if not line.startswith("#")]
+    lines = [line for line in source.alone.splitlines() if not line.startswith("#")]
     return "\n".join(lines).replace(f"def {source.name}(", "def kernel(") + "\n"
 
 
 def _key(source: KernelSource, target: str) -> str:
     """What the figures depend on."""
-    options = target, source.warps, version("triton"), Figures.__slots__
+    options = target, source.warps, source.stages, version("triton"), Figures.__slots__
     content = _canonical(source), source.parameters, sorted(source.aligned), options
     return hashlib.sha256(repr(content).encode()).hexdigest()[:24]
 
@@ -95,6 +95,7 @@ def _job(source: KernelSource, target: str, directory: Path) -> dict[str, Any]:
         "aligned": aligned,
         "machine": [machine.backend, machine.arch, machine.warp],
         "warps": source.warps,
+        "stages": source.stages,
     }
 
 

@@ -38,11 +38,9 @@ from tempo_ir.lowering.triton.driver_names import (
     symbol_names,
 )
 from tempo_ir.lowering.triton.expressions import Number, number_text, triton_type
-from tempo_ir.lowering.triton.printer import DEFAULT_STYLE
 from tempo_ir.lowering.triton.python_text import condition_text, expression_text, extent_text, tuple_text
 from tempo_ir.lowering.triton.scalars import TABLE, Level, enclosing_loops
 from tempo_ir.lowering.triton.steps import WORTH_A_GRAPH, Part, has_checks, is_idle, parts, scalar_table
-from tempo_ir.lowering.triton.tuning import warps_of
 from tempo_ir.lowering.triton.values import identifier_of
 from tempo_ir.lowering.triton.writer import INDENT, Lines, Names
 from tempo_ir.names import fresh_name
@@ -51,19 +49,18 @@ WIDTH = 100
 """Of the lines of lists."""
 
 
-def driver_text(module: ModuleOp, precision: str = DEFAULT_STYLE.precision) -> str:
-    """The file `driver.py` of a module of one loop program and its kernels, whose f32 dots have a precision.
+def driver_text(module: ModuleOp) -> str:
+    """The file `driver.py` of a module of one loop program and its kernels.
 
     Raises DiagnosticException where the program still has leaves that are no kernels.
     """
-    return _Driver(module, precision).text()
+    return _Driver(module).text()
 
 
 class _Driver:
-    def __init__(self, module: ModuleOp, precision: str):
+    def __init__(self, module: ModuleOp):
         self.program, self.table = program_of(module), scalar_table(module)
         self.kernels, self.space = self.table.kernels, self.program.space
-        self.warps = {name: warps_of(kernel, precision) for name, kernel in self.kernels.items()}
         self.functions = {name: identifier_of(kernel) for name, kernel in self.kernels.items()}
         steps = [level.kernel for level in self.table.levels.values()]
         taken = (*SUPPORT, *LOCALS, *self.functions.values(), *steps, program_name(self.program))
@@ -76,7 +73,7 @@ class _Driver:
         self.hosts: dict[str, str] = {}
         self.layouts: dict[SSAValue, Layout] = {}
         self.used: set[str] = set()
-        self.launched: dict[str, int] = {}
+        self.launched: set[str] = set()
         self.lines, self.steps = Lines(), Lines()
         self.guards: dict[str, str] | None = None
         """In the function of a step, its parameters: the conditions that change from step to step, by their text."""
@@ -99,9 +96,8 @@ class _Driver:
         if self.steps.lines:
             head.add(f"steps = {self.support('Steps')}(device, graphs)")
         signature = f"def {program_name(self.program)}(arrays, *{parameters}, {options}):"
-        imports = [f"from .kernels.{name} import {name}" for name in sorted(self.launched)]
-        launched = sorted(self.launched.items())
-        bound = [f"{name} = {self.support('Bound')}({name}, num_warps={warps})" for name, warps in launched]
+        imports = ["from . import kernels"] if self.launched else []
+        bound = [f"{name} = {self.support('Bound')}(kernels.{name})" for name in sorted(self.launched)]
         if self.used:
             imports.append(f"from .support import {', '.join(sorted(self.used))}")
         return "\n".join(
@@ -253,7 +249,7 @@ class _Driver:
     def compute(self, level: Level) -> None:
         """The launch of the kernel that computes scalars."""
         told = "".join(f", {self.symbols[symbol]}" for symbol in self.table.symbols(level))
-        self.launched[level.kernel] = 1
+        self.launched.add(level.kernel)
         self.lines.add(f"{level.kernel}[(1,)]({TABLE}{told})")
 
     def give_back(self, results: Sequence[str]) -> None:
@@ -474,7 +470,7 @@ class _Driver:
         if (place := self.table.places.get(op)) is not None:
             arguments += [TABLE, str(place)]
         name = self.functions[kernel.sym_name.data]
-        self.launched[name] = self.warps[kernel.sym_name.data]
+        self.launched.add(name)
         self.lines.add(f"{name}[{tuple_text(grid or ['1'])}]({', '.join(arguments)})")
 
     def host(self, op: loop.HostOp) -> None:

@@ -15,7 +15,7 @@ SUPPORT = tuple(
     "Arena Bound Buffer ProgramError Rows Steps argsort call_host check make_host placed scatter_add sort".split()
 )
 """What `support.py` gives."""
-LOCALS = tuple("arena arrays buffers device extents graphs hosts memory scalars seed start steps torch".split())
+LOCALS = tuple("arena arrays buffers device extents graphs hosts kernels memory scalars seed start steps torch".split())
 """What drivers call things that have no name of the program's."""
 
 

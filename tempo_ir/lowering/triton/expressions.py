@@ -17,10 +17,11 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tempo_ir.dialects.tile import elementwise as ew
-from tempo_ir.dialects.tile.attributes import bit_width, element_of, is_bool, is_float, is_unsigned
+from tempo_ir.dialects.tile.attributes import bit_width, element_of, is_bool, is_float, is_unsigned, shape_of
+from tempo_ir.dialects.tile.shape import ConstOp
 from tempo_ir.reference.tile import cast_array, numpy_dtype
 
 
@@ -89,11 +90,27 @@ def number_of(attribute: FloatAttr | IntegerAttr, element: Attribute | None = No
     return float(value)
 
 
-def number_text(number: Number) -> str:
-    """A number as Python source."""
-    if isinstance(number, float) and not math.isfinite(number):
+def scalar_number(value: SSAValue) -> Number | None:
+    """The number of a scalar constant, also where it is cast; None for any other value."""
+    owner = value.owner
+    if shape_of(value):
+        return None
+    if isinstance(owner, ConstOp):
+        return number_of(owner.number)
+    if isinstance(owner, ew.CastOp) and isinstance(inner := owner.value.owner, ConstOp):
+        return number_of(inner.number, element_of(value))
+    return None
+
+
+def number_text(number: Number, element: Attribute | None = None) -> str:
+    """A number as Python source; one of at most 32 bits with no more digits than tell it from others of its type."""
+    if not isinstance(number, float):
+        return repr(number)
+    if not math.isfinite(number):
         return f'float("{number}")'
-    return repr(number)
+    if element is None or bit_width(element) > 32:
+        return repr(number)
+    return repr(float(str(np.float32(number))))
 
 
 @dataclass(frozen=True)

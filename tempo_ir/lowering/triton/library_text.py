@@ -6,6 +6,9 @@ import ast
 from collections.abc import Iterable
 from pathlib import Path
 
+HEADER = "import triton\nimport triton.language as tl\n"
+"""What every file with kernels, or functions that they call, begins with."""
+
 
 def _functions() -> dict[str, tuple[str, frozenset[str]]]:
     """The text of each function and the names that it uses, in the order of the file."""
@@ -36,3 +39,9 @@ def library_sources(names: Iterable[str]) -> list[str]:
             needed.add(name)
             waiting += [used for used in _FUNCTIONS[name][1] if used in _FUNCTIONS]
     return [text for name, (text, _) in _FUNCTIONS.items() if name in needed]
+
+
+def library_file(names: Iterable[str]) -> str:
+    """The file `library.py` of a package: what its kernels call."""
+    head = '"""What the kernels call where Triton\'s own operation means something else, or is missing."""\n\n'
+    return head + "\n\n".join([HEADER, *library_sources(names)])

@@ -18,7 +18,8 @@ from tempo_ir.dialects import loop
 from tempo_ir.index import TRUE
 from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.driver import driver_text, parameter_names, program_name
-from tempo_ir.lowering.triton.printer import DEFAULT_STYLE, KernelSource, Style
+from tempo_ir.lowering.triton.library_text import library_file
+from tempo_ir.lowering.triton.style import DEFAULT_STYLE, KernelSource, Style
 
 SUPPORT = Path(__file__).with_name("package_support.py")
 
@@ -47,11 +48,15 @@ class Package:
         files = {
             "__init__.py": f'"""The program @{program.sym_name.data}, written by tempo_ir; see README.md."""\n\n'
             f'from .driver import {name}\n\n__all__ = ["{name}"]\n',
-            "driver.py": driver_text(module, style.precision),
+            "driver.py": driver_text(module),
             "support.py": SUPPORT.read_text(),
             "README.md": readme_text(program, parameters.values(), sources),
-            "kernels/__init__.py": '"""The kernels that the driver launches, one file each."""\n',
+            "kernels/__init__.py": '"""The kernels that the driver launches, one file each."""\n'
+            + "".join(["\n", *(f"from . import {source.name} as {source.name}\n" for source in sources)]),
         }
+        called = sorted({name for source in sources for name in source.calls})
+        if called:
+            files[kernel_file("library")] = library_file(called)
         files |= {kernel_file(source.name): source.text for source in sources}
         return Package(files, name, parameters, program.ending is not None, tuple(sources))
 
@@ -69,6 +74,7 @@ class Package:
             parameters = tuple((name, kind) for name, kind in kernel["parameters"])
             text = parts["files"][kernel_file(kernel["name"])]
             typed: dict[str, Any] = {"parameters": parameters, "aligned": frozenset(kernel["aligned"]), "text": text}
+            typed["calls"] = tuple(kernel["calls"])
             kernels.append(KernelSource(**(kernel | typed)))
         listed: dict[str, Any] = {"kernels": tuple(kernels)}
         return Package(**(parts | listed))

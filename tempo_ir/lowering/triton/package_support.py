@@ -37,12 +37,15 @@ def check(status, messages, point):
 class Bound:
     """A kernel that is compiled for a device when it is first launched there, and launched without a search after.
 
+    It is the function that the module of its file is named after, and the file says with how many warps and stages.
     Pointers are multiples of 16 bytes, and the launches of a program agree on which scalars are multiples of 16, so
     that the first launch stands for all. In Triton's interpreter nothing is compiled.
     """
 
-    def __init__(self, kernel, num_warps):
-        self.kernel, self.num_warps, self.compiled = kernel, num_warps, {}
+    def __init__(self, module):
+        self.kernel = getattr(module, module.__name__.rpartition(".")[2])
+        self.options = {"num_warps": module.num_warps, "num_stages": module.num_stages}
+        self.compiled = {}
 
     def __getitem__(self, grid):
         return partial(self.launch, (*grid, 1, 1)[:3])
@@ -52,7 +55,7 @@ class Bound:
         device = arguments[0].device
         compiled = self.compiled.get(device)
         if compiled is None:
-            self.compiled[device] = self.kernel[grid](*arguments, num_warps=self.num_warps)
+            self.compiled[device] = self.kernel[grid](*arguments, **self.options)
         else:
             compiled[grid](*arguments)
 

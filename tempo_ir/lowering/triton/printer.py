@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+from typing import cast
 
 from xdsl.dialects.builtin import IndexType, NameLoc
 from xdsl.ir import Block, Operation, SSAValue
@@ -23,8 +23,9 @@ from tempo_ir.dialects.tile.attributes import (
     is_unsigned,
     shape_of,
 )
-from tempo_ir.lowering.triton.accesses import read_text, write_text
+from tempo_ir.lowering.triton.accesses import limit_of, masks_of, read_text, write_text
 from tempo_ir.lowering.triton.addresses import constant_of, fits_32_bits, is_natural, static_bounds
+from tempo_ir.lowering.triton.axes import Lane, along
 from tempo_ir.lowering.triton.expressions import (
     Call,
     Infix,
@@ -35,17 +36,18 @@ from tempo_ir.lowering.triton.expressions import (
     library,
     number_of,
     number_text,
+    scalar_number,
     signature_type,
     triton_type,
 )
 from tempo_ir.lowering.triton.hazards import barriers
-from tempo_ir.lowering.triton.library_text import library_sources
 from tempo_ir.lowering.triton.scalars import PLACE, TABLE
-from tempo_ir.lowering.triton.tuning import WARPS, is_written_out, warps_of
-from tempo_ir.lowering.triton.values import Values, filled, identifier_of, literal_of
-from tempo_ir.lowering.triton.writer import INDENT
+from tempo_ir.lowering.triton.style import DEFAULT_STYLE, KernelSource, Style, file_head
+from tempo_ir.lowering.triton.tuning import is_written_out, stages_of, warps_of
+from tempo_ir.lowering.triton.uses import is_updated_in_place, is_used_once, same_value
+from tempo_ir.lowering.triton.values import Limit, Values, filled, identifier_of, literal_of
+from tempo_ir.lowering.triton.writer import INDENT, wrapped
 
-HEADER = "import triton\nimport triton.language as tl\n"
 COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
     {
         ReduceKind.PROD: "multiply",
@@ -57,54 +59,6 @@ COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
         ReduceKind.ARGMIN: "first_smallest",
     }
 )
-
-
-PRECISIONS = ("ieee", "tf32")
-"""Of products of f32: all 24 bits of the factors, or the first 11 of each, which tensor cores multiply."""
-
-
-@dataclass(frozen=True, slots=True)
-class Style:
-    """How kernels are printed.
-
-    `precision` is the `input_precision` of f32 dots, one of PRECISIONS. `checked` asserts the element type of every
-    value, for tests.
-    """
-
-    precision: str = "ieee"
-    checked: bool = False
-
-
-DEFAULT_STYLE = Style()
-
-
-class UnknownPrecisionError(ValueError):
-    """There is no precision of a name; the message says which there are."""
-
-
-def style_of(precision: str | None) -> Style:
-    """The style of a precision, or of none in particular. Raises UnknownPrecisionError."""
-    if precision is None:
-        return DEFAULT_STYLE
-    if precision not in PRECISIONS:
-        raise UnknownPrecisionError(f"there is no precision '{precision}'; use one of {', '.join(PRECISIONS)}")
-    return Style(precision=precision)
-
-
-@dataclass(frozen=True, slots=True)
-class KernelSource:
-    """A printed kernel: the name of its function, the text of its file, and its parameters with their types.
-
-    `aligned` names the scalars that are multiples of 16 in every launch; a program is run by `warps`; `computes` names
-    the ops that the kernel comes from.
-    """
-
-    name: str
-    text: str
-    parameters: tuple[tuple[str, str], ...]
-    aligned: frozenset[str]
-    warps: int = WARPS
-    computes: str = ""
 
 
 def print_kernel(
@@ -127,8 +81,10 @@ class _KernelPrinter:
         self.values = Values(kernel)
         self.lines = self.values.lines
         self.barriers = barriers(kernel)
-        self.warps = warps_of(kernel, style.precision)
+        self.warps, self.stages = warps_of(kernel, style.precision), stages_of(kernel)
         self.ops: dict[str, None] = {}
+        self.lanes: dict[SSAValue, list[Lane]] = {}
+        self.in_place: dict[SSAValue, str] = {}
         writes = (op for op in kernel.walk() if isinstance(op, (memory.WriteOp, memory.IndexedWriteOp)))
         self.written = {op.view_op.pointer for op in writes}
 
@@ -148,15 +104,41 @@ class _KernelPrinter:
         if self.stepped:
             parameters += [(table, "*i64"), (place, "i64")]
         aligned = frozenset(self.values.names[arguments[number]] for number in self.aligned - {*self.stepped})
-        self.block(self.kernel.body.block)
-        ranges = [f"{INDENT}{range_} = tl.arange(0, {extent})" for extent, range_ in sorted(self.values.ranges.items())]
-        body = [*ranges, *self.lines.lines] or [f"{INDENT}pass"]
+        self.body()
         annotated = ", ".join(p if _is_untyped(kind) else f'{p}: "{kind}"' for p, kind in parameters)
         plain = [p for p, kind in parameters if not kind.startswith("*") and p not in aligned]
-        function = [*self.comment(), _decorator(plain), f"def {name}({annotated}):", *body]
-        parts = [HEADER, "\n".join(function) + "\n", *library_sources(self.values.library)]
-        ops = ", ".join(name.removeprefix("sdg.") for name in self.ops)
-        return KernelSource(name, "\n\n".join(parts), tuple(parameters), aligned, self.warps, ops)
+        head = wrapped(f"def {name}({annotated})")
+        head[-1] += ":"
+        body = self.lines.lines or [f"{INDENT}pass"]
+        function = "\n".join([*self.comment(), *wrapped(_decorator(plain)), *head, *body]) + "\n"
+        calls = tuple(sorted(self.values.library))
+        return KernelSource(
+            name,
+            "\n\n".join([file_head(calls, self.values.blocks, self.warps, self.stages), function]),
+            tuple(parameters),
+            aligned,
+            self.warps,
+            ", ".join(name.removeprefix("sdg.") for name in self.ops),
+            self.stages,
+            calls,
+        )
+
+    def body(self) -> None:
+        """The lines of the function: indices along axes that start at numbers or arguments, then the ops."""
+        block, lanes = self.kernel.body.block, self.values.axes.lanes()
+        for lane in lanes:
+            self.values.own_name(lane.axis)
+            self.values.block_size(lane.axis)
+        for op in self.kernel.walk():
+            if isinstance(op, memory.AccessOp):
+                for lane, limit in masks_of(self.values, op):
+                    self.values.limits.setdefault(lane, []).append(limit)
+        for lane in lanes:
+            if lane.start is None or lane.start in block.args:
+                self.values.define_lane(lane)
+            else:
+                self.lanes.setdefault(lane.start, []).append(lane)
+        self.block(block)
 
     def load_scalar(self, name: str, number: int, table: str, place: str) -> None:
         """A scalar of the table, where those of a launch stand side by side."""
@@ -176,8 +158,30 @@ class _KernelPrinter:
                 lines.setdefault(file.rsplit("/", 1)[-1], set()).add(int(line))
         parts = textwrap.wrap(", ".join(self.ops), 116)
         parts += [f"{name}:{_spans(numbers)}" for name, numbers in sorted(lines.items())]
-        grid = ", ".join("?" if extent < 0 else str(extent) for extent in self.kernel.grid.data)
-        return [*(f"# {part}" for part in parts), f"# grid ({grid or 1}), num_warps {self.warps}"]
+        return [*(f"# {part}" for part in parts), f"# grid: {self.grid()}"]
+
+    def grid(self) -> str:
+        """What the programs stand for: `4 programs, n in blocks of BLOCK_N`."""
+        extents = self.kernel.grid.data
+        if not extents:
+            return "one program"
+        ids = [op for op in self.kernel.walk() if isinstance(op, structure.ProgramIdOp)]
+        found: list[str] = []
+        for number, extent in enumerate(extents):
+            count = "the launch says how many" if extent < 0 else str(extent)
+            meanings = dict.fromkeys(self.meaning(op) for op in ids if op.axis.value.data == number)
+            found.append(" ".join([count, *(f"({meaning})" for meaning in meanings if meaning)]))
+        return ", ".join(found)
+
+    def meaning(self, op: structure.ProgramIdOp) -> str:
+        """What a program's place along an axis of the grid counts."""
+        if (name := along(op.result)) is not None:
+            return name
+        starts = [use.operation.results[0] for use in op.result.uses if isinstance(use.operation, ew.MulOp)]
+        lanes = [lane for start in starts for lane in self.lanes.get(start, ())]
+        return "".join(
+            f"{self.values.own_name(lane.axis)} by {self.values.block_size(lane.axis)}" for lane in lanes[:1]
+        )
 
     # -- statements
 
@@ -195,23 +199,56 @@ class _KernelPrinter:
                 self.branch(op)
             case structure.YieldOp() | memory.ViewOp():
                 pass
-            case shape.ConstOp() if not shape_of(op.result):
+            case shape.ConstOp() | ew.CastOp() if literal_of(op.result) is not None:
                 pass
-            case shape.ConstOp() if not self.style.checked:  # written where it is used, if it is
-                self.values.names.give(op.result, self.expression(op))
             case memory.WriteOp() | memory.IndexedWriteOp():
-                self.lines.add(write_text(self.values, op))
+                self.lines.add(write_text(self.values, op, self.style.checked))
             case shape.PhiloxOp():
                 self.philox(op)
+            case _ if not self.style.checked and (same := same_value(op)) is not None:
+                self.values.write(op.results[0], self.values.bare(same))
+            case _ if self.is_inlined(op):
+                self.values.write(op.results[0], self.expression(op))
             case _:
                 self.define(op.results[0], self.expression(op), shared=self.stays(op))
+        for result in op.results:
+            for lane in self.lanes.get(result, ()):
+                self.values.define_lane(lane)
+
+    def is_inlined(self, op: Operation) -> bool:
+        """Whether an op is written where its value is used: numbers, spread axes, what is used but once to address."""
+        if self.style.checked:
+            return False
+        match op:
+            case shape.ConstOp() | shape.ExpandOp():
+                return True
+            case shape.TransOp():
+                users = [use.operation for use in op.result.uses]
+                return len(users) == 1 and isinstance(users[0], shape.DotOp) and users[0].parent is op.parent
+            case shape.InRangeOp():
+                return True
+            case shape.IotaOp():
+                return self.is_lane(op)
+            case structure.ProgramIdOp() | ew.AddOp() | ew.SubOp() | ew.MulOp() if isinstance(
+                op.results[0].type, IndexType
+            ):
+                return is_used_once(op.results[0])
+            case _:
+                return False
 
     def stays(self, op: Operation) -> bool:
         """Whether an op gives the same wherever it is written again."""
         return not isinstance(op, (memory.LoadOp, memory.GatherOp)) or op.view_op.pointer not in self.written
 
     def define(self, value: SSAValue, expression: str, *, shared: bool) -> None:
-        """A line for a value; none where a line before has it."""
+        """A line for a value; none where a line before has it. What a loop carries on keeps its name."""
+        if value in self.in_place:
+            name = self.in_place[value]
+            added = expression.removeprefix(f"{name} + ")
+            self.lines.add(f"{name} = {expression}" if added == expression else f"{name} += {added}")
+            self.values.forget(name)
+            self.values.names.give(value, name)
+            return
         if shared and not self.style.checked:
             self.values.names.give(value, self.values.shared(expression, self.values.hint(value)))
             return
@@ -226,23 +263,25 @@ class _KernelPrinter:
         values = self.values
         match op:
             case structure.ProgramIdOp():
-                return f"tl.program_id({op.axis.value.data}).to(tl.int64)"
+                wide = "" if static_bounds(op.result) is not None else ".to(tl.int64)"
+                return f"tl.program_id({op.axis.value.data}){wide}"
             case memory.LoadOp() | memory.GatherOp():
                 return read_text(values, op)
             case shape.ConstOp():
-                return filled(_extents(op.result), number_text(number_of(op.number)), element_of(op.result))
+                number = number_text(number_of(op.number), element_of(op.result))
+                return filled(values.extents(op.result), number, element_of(op.result))
             case shape.IotaOp():
                 return self.iota(op)
             case shape.InRangeOp():
                 return self.in_range(op)
             case shape.SplatOp():
-                return filled(_extents(op.result), values.use(op.value), element_of(op.result))
+                return filled(values.extents(op.result), values.bare(op.value), element_of(op.result))
             case shape.BroadcastOp():
-                return f"tl.broadcast_to({values.use(op.value)}, {_extents(op.result)})"
+                return f"tl.broadcast_to({values.bare(op.value)}, {values.extents(op.result)})"
             case shape.ExpandOp():
                 return f"{values.use(op.value)}{'[None, :]' if op.axis_number == 0 else '[:, None]'}"
             case shape.TransOp():
-                return f"tl.trans({values.use(op.value)})"
+                return f"tl.trans({values.bare(op.value)})"
             case shape.ReduceOp():
                 return self.reduce(op)
             case shape.ScanOp():
@@ -286,6 +325,8 @@ class _KernelPrinter:
             if isinstance(op, (ew.ShlOp, ew.ShrOp)) or (isinstance(op, ew.PowOp) and not is_float(element_of(lhs))):
                 operands.append(str(bit_width(element_of(lhs))))
             return self.elementwise(op, operands)
+        if (scaled := self.block_start(op)) is not None:
+            return scaled
         both = literal_of(lhs) is not None and literal_of(rhs) is not None
         operands = [values.scalar(lhs) if both else values.use(lhs), values.use(rhs)]
         bounds = static_bounds(op.result) if isinstance(op.result.type, IndexType) else None
@@ -293,18 +334,30 @@ class _KernelPrinter:
             operands[0] = f"tl.cast({values.use(lhs)}, tl.int64)"
         return self.elementwise(op, operands)
 
+    def block_start(self, op: ew.BinaryOp) -> str | None:
+        """`program * BLOCK_N`: where a block begins that is as long as the blocks before it."""
+        lanes = self.lanes.get(op.result, ())
+        bounds = static_bounds(op.result)
+        if not isinstance(op, ew.MulOp) or not lanes or constant_of(op.rhs) != lanes[0].extent:
+            return None
+        if bounds is not None and not fits_32_bits(bounds):
+            return None
+        return f"{self.values.use(op.lhs)} * {self.values.block_size(lanes[0].axis)}"
+
     def stretched(self, operand: SSAValue, op: ew.BinaryOp) -> str:
         """An operand of a library function; Triton's interpreter mistakes comparisons of scalars among tiles."""
         if shape_of(operand) or not shape_of(op.result) or not is_float(element_of(operand)):
-            return self.values.scalar(operand)
+            other = op.rhs if operand is op.lhs else op.lhs
+            plain = literal_of(other) is None and not cast(Call, form_of(op)).library
+            return self.values.typed(operand) if plain else self.values.scalar(operand)
         literal = literal_of(operand)
         if literal is not None:
-            return filled(_extents(op.result), literal, element_of(operand))
-        return f"tl.broadcast_to({self.values.use(operand)}, {_extents(op.result)})"
+            return filled(self.values.extents(op.result), literal, element_of(operand))
+        return f"tl.broadcast_to({self.values.bare(operand)}, {self.values.extents(op.result)})"
 
     def with_number(self, op: ew.BinaryOp) -> str | None:
         """Shorter forms of ops whose second operand is a number."""
-        lhs, number = op.lhs, _number(op.rhs)
+        lhs, number = op.lhs, scalar_number(op.rhs)
         if number is None or literal_of(lhs) is not None:
             return None
         text, element = self.values.use(lhs), element_of(lhs)
@@ -326,9 +379,6 @@ class _KernelPrinter:
     def cast(self, op: ew.CastOp) -> str:
         values = self.values
         source, target = element_of(op.value), element_of(op.result)
-        literal = literal_of(op.value, target)
-        if literal is not None:
-            return filled("()", literal, target)
         if is_bool(target):
             return f"{values.use(op.value)} != 0"
         if is_float(source) and not is_float(target):
@@ -346,17 +396,19 @@ class _KernelPrinter:
     # -- tiles
 
     def iota(self, op: shape.IotaOp) -> str:
-        extent = self.values.range(shape_of(op.result)[0])
-        kind = triton_type(element_of(op.result))
-        start = constant_of(op.start)
-        if start == 0:
-            return extent if kind == "tl.int32" else f"{extent}.to({kind})"
-        return f"({self.values.use(op.start)} + {extent}).to({kind})"
+        lane, shift = self.values.axes.lane((op.result, 0), op.start), constant_of(op.start) or 0
+        place, kind = self.values.lane(lane), triton_type(element_of(op.result))
+        place = f"({place} + {shift})" if shift else place
+        return place if kind == "tl.int32" and static_bounds(op.start) is not None else f"{place}.to({kind})"
+
+    def is_lane(self, op: shape.IotaOp) -> bool:
+        """Whether the numbers are those of the indices along the axis."""
+        narrow = triton_type(element_of(op.result)) == "tl.int32" and static_bounds(op.start) is not None
+        return narrow and (constant_of(op.start) or 0) == 0
 
     def in_range(self, op: shape.InRangeOp) -> str:
-        extent = self.values.range(shape_of(op.result)[0])
-        start = "" if constant_of(op.start) == 0 else f"{self.values.use(op.start)} + "
-        return f"{start}{extent} < {self.values.use(op.limit)}"
+        limit = limit_of(op.start, op.limit)
+        return self.values.inside(self.values.axes.lane((op.result, 0), op.start), Limit(limit.size, limit.shift))
 
     def reduce(self, op: shape.ReduceOp) -> str:
         value, axis, kind = self.values.use(op.value), op.axis_number, op.kind.data
@@ -373,10 +425,10 @@ class _KernelPrinter:
 
     def position(self, op: shape.ReduceOp) -> str:
         extents = shape_of(op.value)
-        place = self.values.range(extents[op.axis_number])
+        place = self.values.places((op.value, op.axis_number))
         if len(extents) == 2:
             spread = "[:, None]" if op.axis_number == 0 else "[None, :]"
-            place = f"tl.broadcast_to({place}{spread}, {_extents(op.value)})"
+            place = f"tl.broadcast_to({place}{spread}, {self.values.extents(op.value)})"
         combine = COMBINES[op.kind.data]
         self.values.call(library(combine))
         narrow = "" if bit_width(element_of(op.result)) == 32 else f".to({triton_type(element_of(op.result))})"
@@ -422,17 +474,18 @@ class _KernelPrinter:
         names = self.values.names
         counter, *carried = op.body.block.args
         targets: list[str] = []
-        for argument, init in zip(carried, op.init, strict=True):
-            targets.append(self.values.define(argument))
-            self.lines.add(f"{targets[-1]} = {self.carried(init)}")
-        step = "" if op.step_size == 1 else f", {op.step_size}"
-        low = self.values.use(op.low)
-        if step or low != "0":
-            low = f"{low}, "
-        else:
-            low = ""
+        for argument, init, following in zip(carried, op.init, op.yielded, strict=True):
+            if (outer := self.handed_on(op, init)) is not None:
+                targets.append(names.give(argument, outer))
+            else:
+                targets.append(self.values.define(argument))
+                self.lines.add(f"{targets[-1]} = {self.carried(init)}")
+            if not self.style.checked and is_updated_in_place(op, argument, following):
+                self.in_place[following] = targets[-1]
         counter_name = self.values.define(counter)
-        with self.values.block(f"for {counter_name} in range({low}{self.values.use(op.high)}{step}):"):
+        with self.values.block(f"for {counter_name} in range({self.bounds(op)}):"):
+            for lane in self.lanes.get(counter, ()):
+                self.values.define_lane(lane)
             self.block(op.body.block)
             moves = [
                 (target, self.carried(value))
@@ -443,6 +496,26 @@ class _KernelPrinter:
                 self.lines.add(f"{', '.join(t for t, _ in moves)} = {', '.join(v for _, v in moves)}")
         for result, target in zip(op.carried, targets, strict=True):
             names.give(result, target)
+
+    def handed_on(self, op: structure.ForOp, init: SSAValue) -> str | None:
+        """The name under which a loop round this one carries a value that this one alone changes."""
+        outer = op.parent_op()
+        if self.style.checked or not isinstance(outer, structure.ForOp) or init not in outer.body.block.args[1:]:
+            return None
+        result = op.carried[list(op.init).index(init)]
+        place = list[SSAValue](outer.body.block.args).index(init) - 1
+        alone = len(list(init.uses)) == 1 and outer.yielded[place] is result
+        return self.values.names[init] if alone else None
+
+    def bounds(self, op: structure.ForOp) -> str:
+        """The arguments of `range`."""
+        lanes = [lane for lane in self.lanes.get(op.body.block.args[0], ()) if op.step_size % lane.extent == 0]
+        size = self.values.block_size(lanes[0].axis) if lanes else str(op.step_size)
+        if lanes and lanes[0].extent != op.step_size:
+            size = f"{op.step_size // lanes[0].extent} * {size}"
+        step = "" if op.step_size == 1 else f", {size}"
+        low, high = self.values.bare(op.low), self.values.bare(op.high)
+        return f"{low}, {high}{step}" if step or low != "0" else high
 
     def carried(self, value: SSAValue) -> str:
         """A value carried by a loop, with the type that it keeps."""
@@ -470,18 +543,13 @@ def _is_untyped(kind: str) -> bool:
     return kind.startswith("*") or kind == "fp32"
 
 
-def _number(value: SSAValue) -> float | None:
-    owner = value.owner
-    return number_of(owner.number) if isinstance(owner, shape.ConstOp) and not shape_of(value) else None
-
-
 def _is_zero(value: SSAValue) -> bool:
     """Whether a tile is known to be filled with zeros."""
     match value.owner:
         case shape.ConstOp(number=number):
             return number_of(number) == 0
         case shape.SplatOp(value=scalar):
-            return _number(scalar) == 0
+            return scalar_number(scalar) == 0
         case _:
             return False
 
@@ -490,11 +558,6 @@ def _own_type(op: shape.ReduceOp | shape.ScanOp | shape.DotOp) -> str:
     """Sums of narrow integers would be widened."""
     element = element_of(op.result)
     return f", dtype={triton_type(element)}" if not is_float(element) and bit_width(element) < 32 else ""
-
-
-def _extents(value: SSAValue) -> str:
-    extents = shape_of(value)
-    return f"({', '.join(map(str, extents))}{',' if len(extents) == 1 else ''})"
 
 
 def _spans(numbers: set[int]) -> str:

@@ -22,8 +22,9 @@ from tempo_ir.dialects.loop.ending import before_end
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.index import Binary, Const, Expr, MinMax, free_symbols, simplify
 from tempo_ir.index.rules import PROGRAM_FACTS, at_least_zero
-from tempo_ir.lowering.triton.library_text import LIBRARY_NAMES, library_sources
+from tempo_ir.lowering.triton.library_text import LIBRARY_NAMES
 from tempo_ir.lowering.triton.python_text import expression_text
+from tempo_ir.lowering.triton.style import file_head
 from tempo_ir.lowering.triton.values import identifier_of
 from tempo_ir.lowering.triton.writer import INDENT, RESERVED, Names, identifier
 from tempo_ir.names import fresh_name
@@ -32,7 +33,6 @@ TABLE = "scalars"
 """The parameter of kernels that is the table, and the name of the table in the driver."""
 PLACE = "at"
 """The parameter of kernels that says where in the table theirs stand."""
-HEADER = "import triton\nimport triton.language as tl\n"
 
 
 def enclosing_loops(op: Operation) -> list[loop.ForOp]:
@@ -172,9 +172,9 @@ class ScalarTable:
         steps = (each.upper - 1 - each.lower) // each.step
         return simplify(each.lower + steps * each.step + each.step, PROGRAM_FACTS)
 
-    def kernel_text(self, level: Level, hints: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
-        """The file of the kernel of a level, and its parameters after the table; `hints` says what symbols are called
-        in the driver."""
+    def kernel_text(self, level: Level, hints: Mapping[str, str]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+        """The file of the kernel of a level, its parameters after the table, and what it calls of the library; `hints`
+        says what symbols are called in the driver."""
         names = Names((*LIBRARY_NAMES, f"{TABLE}_ptr", level.kernel))
         given = {symbol: names.unique(hints[symbol]) for symbol in self.symbols(level)}
         read = self._read(level)
@@ -193,12 +193,13 @@ class ScalarTable:
         plain = f"(do_not_specialize=[{', '.join(f'{chr(34)}{name}{chr(34)}' for name in given.values())}])"
         lines = [
             "# the scalars of the program" if level.loop is None else f"# a step of {level.loop.iterator}: its scalars",
-            "# grid (1), num_warps 1",
+            "# grid: one program",
             f"@triton.jit{plain if given else ''}",
             f"def {level.kernel}({TABLE}_ptr{''.join(f', {name}: {chr(34)}i64{chr(34)}' for name in given.values())}):",
             *(f"{INDENT}{line}" for line in body),
         ]
-        return "\n\n".join([HEADER, "\n".join(lines) + "\n", *library_sources(divides)]), (*given.values(),)
+        calls = tuple(sorted({*divides}))
+        return "\n\n".join([file_head(calls, {}, 1, 1), "\n".join(lines) + "\n"]), (*given.values(),), calls
 
     def _read(self, level: Level) -> dict[str, int]:
         """The counters that the kernel of a level reads: its own, and those that its scalars name."""

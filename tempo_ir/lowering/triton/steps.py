@@ -20,8 +20,8 @@ from tempo_ir.lowering.triton.driver_names import (
     program_of,
     symbol_names,
 )
-from tempo_ir.lowering.triton.printer import KernelSource
 from tempo_ir.lowering.triton.scalars import TABLE, ScalarTable
+from tempo_ir.lowering.triton.style import KernelSource
 from tempo_ir.lowering.triton.writer import Names
 
 WORTH_A_GRAPH = 3
@@ -103,8 +103,8 @@ def step_sources(module: ModuleOp) -> list[KernelSource]:
     table, hints = scalar_table(module), symbol_names(module, Names())
     sources: list[KernelSource] = []
     for level in table.levels.values():
-        text, parameters = table.kernel_text(level, hints)
+        text, parameters, calls = table.kernel_text(level, hints)
         typed = ((f"{TABLE}_ptr", "*i64"), *((name, "i64") for name in parameters))
         what = "scalars" if level.loop is None else f"scalars of a step of {level.loop.iterator}"
-        sources.append(KernelSource(level.kernel, text, typed, frozenset(), 1, what))
+        sources.append(KernelSource(level.kernel, text, typed, frozenset(), 1, what, calls=calls))
     return sources

@@ -1,4 +1,5 @@
-"""How many warps run a program of a kernel: as many as keep what it holds at once in registers.
+"""How many warps run a program of a kernel: as many as keep what it holds at once in registers; and how many stages
+its loops have, so that loads run ahead of dots.
 
 There is no occupancy in this model, only what compiling ahead of time shows: a product that is written out is held
 whole, and the operands of a `tl.dot` that has no tensor cores lie in registers along all of the contracted axis.
@@ -26,6 +27,9 @@ CARRIED = 32
 """Words that a thread carries through a loop of products, from which on it has few registers for anything else."""
 OPERANDS = 256
 """Words that a thread may hold of the operands of a dot."""
+STAGED, MOST_STAGES = 56 * 1024, 4
+"""Bytes of shared memory for the operands of dots in loops, which leaves some on every target; the most trips that are
+under way at once."""
 
 
 def is_written_out(op: DotOp) -> bool:
@@ -58,6 +62,22 @@ def warps_of(kernel: KernelOp, precision: str) -> int:
 def _carried_words(op: ForOp) -> int:
     """Words of 32 bits that a loop carries."""
     return sum(math.prod(shape_of(value)) * max(1, bit_width(element_of(value)) // 32) for value in op.carried)
+
+
+def stages_of(kernel: KernelOp) -> int:
+    """How many trips of the loops that hold a `tl.dot` have their operands in shared memory at once, most of them on
+    the way there: as many as fit; one where there is no such loop."""
+    sizes = [_operand_bytes(op) for op in kernel.walk() if isinstance(op, DotOp) and _is_staged(op)]
+    return max(2, min(MOST_STAGES, STAGED // max(sizes))) if sizes else 1
+
+
+def _is_staged(op: DotOp) -> bool:
+    """Whether a dot reads shared memory, trip after trip of a loop."""
+    return isinstance(op.parent_op(), ForOp) and not is_written_out(op)
+
+
+def _operand_bytes(op: DotOp) -> int:
+    return sum(math.prod(shape_of(value)) * bit_width(element_of(value)) // 8 for value in (op.lhs, op.rhs))
 
 
 def _is_crowded(op: DotOp, precision: str, warps: int) -> bool:

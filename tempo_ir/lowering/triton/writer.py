@@ -5,14 +5,16 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 from xdsl.ir import SSAValue
 
 from tempo_ir.names import fresh_name
 
 INDENT = "    "
+WIDTH = 120
 RESERVED = frozenset({"tl", "triton", *keyword.kwlist, *dir(builtins)})
 
 
@@ -51,6 +53,37 @@ class Names:
         return value in self._of
 
 
+def is_composite(text: str) -> bool:
+    """Whether an expression needs parentheses as an operand."""
+    return text.startswith("-") or any(character == " " for character, depth in _depths(text) if not depth)
+
+
+def _depths(text: str) -> Iterator[tuple[str, int]]:
+    """The characters of an expression with the brackets that they stand in."""
+    depth = 0
+    for character in text:
+        depth -= character in ")]}"
+        yield character, depth
+        depth += character in "([{"
+
+
+def wrapped(line: str) -> list[str]:
+    """A line, or where it is longer than lines are its outermost call with the arguments on lines of their own."""
+    depths = list(_depths(line))
+    end = next((at for at in range(len(line) - 1, -1, -1) if line[at] == ")" and not depths[at][1]), -1)
+    start = max((at for at in range(end) if line[at] == "(" and not depths[at][1]), default=-1)
+    if len(line) <= WIDTH or start < 0:
+        return [line]
+    inner = INDENT * (1 + (len(line) - len(line.lstrip())) // len(INDENT))
+    together = f"{inner}{line[start + 1 : end]}"
+    if len(together) <= WIDTH:
+        return [line[: start + 1], together, line[end:].rjust(len(line[end:]) + len(inner) - len(INDENT))]
+    cuts = [at for at in range(start, end) if line[at] == "," and depths[at][1] == 1]
+    pieces = [line[low + 1 : high].strip() for low, high in pairwise([start, *cuts, end])]
+    body = [f"{inner}{piece}," for piece in pieces if piece]
+    return [line[: start + 1], *body, line[end:].rjust(len(line[end:]) + len(inner) - len(INDENT))]
+
+
 class Lines:
     """Lines of Python at a depth of indentation."""
 
@@ -59,8 +92,8 @@ class Lines:
         self._depth = depth
 
     def add(self, text: str) -> None:
-        """A line."""
-        self.lines.append(INDENT * self._depth + text)
+        """A line, or a call on several where it is long."""
+        self.lines += wrapped(INDENT * self._depth + text)
 
     @contextmanager
     def continued(self, opening: str) -> Generator[None]:
