@@ -163,13 +163,13 @@ def test_grouped_queries_share_a_block_of_keys():
     text = prefill_text(dtype=tp.bf16, group=4)
     assert text.count("tl.load(k_ptr") == text.count("tl.load(v_ptr") == 1
     assert text.count("tl.dot(") == 8
-    assert "# grid (?, 2)," in text
+    assert "# grid: the launch says how many (p by BLOCK_P), 2 (h)" in text
 
 
 def test_keys_that_no_query_of_a_block_sees_are_not_read():
     """The loop ends behind the last query of a block, and begins with a window at that of its first one."""
-    (loop,) = re.findall(r"for i in range\(0, (\w+), 64\)", prefill_text(dtype=tp.bf16, group=1))
-    assert loop != "P"
+    (last,) = re.findall(r"in range\(0, (\w+), BLOCK_P_2\)", prefill_text(dtype=tp.bf16, group=1))
+    assert last != "P"
     windowed = prefill_text(dtype=tp.bf16, group=1, window=100)
     assert "-99 + " in windowed
     assert "in range(0," not in windowed

@@ -4,23 +4,27 @@
 // keys and of values once for all of them. Keys behind its last query, and those before the window of its first one, are not
 // read. Products are of 16 bits, sums of f32; no score is in memory.
 
-// CHECK:       # grid (?, 2), num_warps {{4|8}}
+// CHECK:       # grid: the launch says how many (p by BLOCK_P), 2 (h)
+// CHECK:           start_2 = tl.maximum(0, (-99 + start))
+// CHECK-NEXT:      start_3 = start_2 // 64
+// CHECK-NEXT:      start_4 = tl.minimum((16 + start), P)
 // CHECK:           q = tl.load(q_ptr
-// CHECK-NEXT:      q_2 = tl.load(q_ptr
-// CHECK-NEXT:      q_3 = tl.load(q_ptr
-// CHECK:           for i in range({{[a-z]\w*}}, {{[a-z]\w*}}, 64):
-// CHECK:               seen = {{.*}} <= {{.*}}
+// CHECK:           q_2 = tl.load(q_ptr
+// CHECK:           q_3 = tl.load(q_ptr
+// CHECK:           for p_2_start in range(start_3 * 64, start_4, BLOCK_P_2):
+// CHECK:               seen = n[None, :] <= m[:, None]
 // CHECK:               k = tl.load(k_ptr
 // CHECK-NOT:           tl.load
-// CHECK:               dot = tl.dot(q{{.*}}, transposed{{.*}}, tl.full((16, 64), 0.0, tl.float32)
+// CHECK:               product = tl.dot(
+// CHECK-NEXT:              q.to(tl.bfloat16),
 // CHECK:               v = tl.load(v_ptr
 // CHECK-NOT:           tl.load
-// CHECK:               dot_2 = tl.dot({{.*}}.to(tl.bfloat16), v
-// CHECK:               tl.dot(q_2
-// CHECK:               tl.dot({{.*}}.to(tl.bfloat16), v
-// CHECK:               tl.dot(q_3
-// CHECK:               tl.dot({{.*}}.to(tl.bfloat16), v
-// CHECK-COUNT-3:   tl.store(mixed_ptr
+// CHECK:               total_2 = tl.dot({{.*}}.to(tl.bfloat16), v.to(tl.bfloat16), {{.*}})
+// CHECK:                   q_2.to(tl.bfloat16),
+// CHECK:               total_4 = tl.dot({{.*}}.to(tl.bfloat16), v.to(tl.bfloat16), {{.*}})
+// CHECK:                   q_3.to(tl.bfloat16),
+// CHECK:               total_6 = tl.dot({{.*}}.to(tl.bfloat16), v.to(tl.bfloat16), {{.*}})
+// CHECK:           tl.store(mixed_ptr + h * 192 + p[:, None] * 384
 !q = tensor<?x2x3x64xbf16, #sdg.size<P>>
 !k = tensor<?x2x64xbf16, #sdg.size<P>>
 !s = tensor<2x3x?x?xbf16, #sdg.size<P, P>>

@@ -22,7 +22,7 @@ from tempo_ir.index import Const
 from tempo_ir.lowering.kernels.contraction import Contraction, columns_of, emit_contract, rows_of
 from tempo_ir.lowering.kernels.masked_keys import key_range
 from tempo_ir.lowering.kernels.nests import points
-from tempo_ir.lowering.kernels.reductions import carried_along, inserted
+from tempo_ir.lowering.kernels.reductions import WIDE_ELEMENTS, carried_along, inserted
 from tempo_ir.lowering.kernels.softmax import Pass, nonzero
 from tempo_ir.lowering.kernels.tiles import ORIGIN, Coordinate, Coordinates, Lane, Tile, combine
 from tempo_ir.lowering.kernels.translator import Carried, Emitter, Refine, Translator
@@ -123,6 +123,8 @@ class Weighted(Pass):
         most = [translator.blocks.keys(axis.block, self.shape[1], contraction.element) for axis in self.axes]
         self.axes = [replace(axis, block=block) for axis, block in zip(self.axes, most, strict=True)]
         self.along = carried_along(translator, self.axes, self.lanes)
+        if self.along * self.shape[0] > WIDE_ELEMENTS:  # the greatest is found across the lane in every block anyway
+            self.along = 0
         at = {axis: place for axis, place in enumerate(inserted(self.row, {self.axis: ORIGIN})) if axis != self.axis}
         counting = key_range(translator, self.operand, self.axis, at, self.axes[0].block or 1)
         if counting is not None:
