@@ -131,13 +131,18 @@ def compile(
     return Native(program, settings, kept)
 
 
-def load(path: str | Path) -> Executable:
+def load(path: str | Path, *, recompile: bool = False) -> Executable:
     """
-    The executable that `Executable.save` wrote: nothing is compiled.
+    The executable that `Executable.save` wrote, a file or, for a GPU, a folder: nothing is compiled. With `recompile`
+    the kernels of a folder are compiled from their source when they are first launched, for whatever GPU is here.
 
     How parameters begin and how host objects are made is not in the file: give `state` and `hosts` to calls. Raises
-    CompileError for a file that is none, is damaged, is of another version, or holds code for another processor.
+    CompileError for a file that is none, is damaged, is of another version, or holds code for another processor or GPU.
     """
+    if Path(path).is_dir():
+        from tempo_ir.runtime.gpu import load_folder
+
+        return load_folder(Path(path), recompile)
     try:
         packed = Packed.of_bytes(Path(path).read_bytes())
     except OSError as error:
@@ -253,9 +258,10 @@ class Executable(ABC):
         raise CallError(f"target '{self.target}' has no Triton kernels: use cpu or triton")
 
     def save(self, path: str | Path) -> None:
-        """Write the machine code and all that calls need to a file, which `tempo_ir.load` reads; the first values of
-        parameters and host objects are not in it. Raises CallError where there is no machine code, and OSError."""
-        raise CallError(f"target '{self.target}' has no machine code to save: compile for cpu")
+        """Write the machine code and all that calls need to a file, or for a GPU a folder, which `tempo_ir.load` reads;
+        the first values of parameters and host objects are not in it. Raises CallError where there is no machine code,
+        and OSError."""
+        raise CallError(f"target '{self.target}' has no machine code to save: compile for cpu or triton")
 
     @property
     def stats(self) -> Statistics:

@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -21,7 +22,9 @@ from typing import Any
 from tempo_ir.dialects import loop
 from tempo_ir.lowering.llvm.host import Site
 from tempo_ir.lowering.triton import print_module
+from tempo_ir.lowering.triton.compiling import TritonCompileError, compile_binaries
 from tempo_ir.lowering.triton.device import (
+    CompiledFiles,
     Device,
     DeviceError,
     FailedError,
@@ -29,6 +32,7 @@ from tempo_ir.lowering.triton.device import (
     OutOfDeviceMemoryError,
     current_device,
     on_device,
+    triton_version,
 )
 from tempo_ir.lowering.triton.machines import Machine, UnknownMachineError, machine_of
 from tempo_ir.lowering.triton.package import Package
@@ -41,8 +45,9 @@ from tempo_ir.runtime.calls import Request
 from tempo_ir.runtime.errors import CallError, CompileError, NotEnoughMemoryError
 from tempo_ir.runtime.executable import Compiled, Settings
 from tempo_ir.runtime.frames import Callee, Frame
-from tempo_ir.runtime.packed import Packed, packed_calls, unpacked_calls
+from tempo_ir.runtime.packed import Packed, packed_calls, parse_module, text_with_places, unpacked_calls
 from tempo_ir.runtime.room import bytes_text, check_room
+from tempo_ir.runtime.saved import BINARIES, PACKAGE, SavedProgram, check_unchanged, read_saved, write_saved
 from tempo_ir.runtime.statistics import Statistics
 from tempo_ir.runtime.tensors import array_of_tensor
 
@@ -99,9 +104,18 @@ class TritonProgram(Compiled):
 
     target = "triton"
 
-    def __init__(self, program: Any, settings: Settings, gpu: GpuSettings, cache: Cache | None):
-        self._gpu, self._cache = gpu, cache
+    def __init__(
+        self,
+        program: Any,
+        settings: Settings,
+        gpu: GpuSettings,
+        cache: Cache | None = None,
+        saved: tuple[Path, SavedProgram] | None = None,
+        recompile: bool = False,
+    ):
+        self._gpu, self._cache, self._saved, self._recompile = gpu, cache, saved, recompile
         self._imported: LoadedPackage | None = None
+        self._ready = set[Any]()
         self._lock = threading.Lock()
         super().__init__(program, settings)
 
@@ -113,6 +127,8 @@ class TritonProgram(Compiled):
 
     def _made(self) -> tuple[Callee, Statistics]:
         begin = time.perf_counter()
+        if self._saved is not None:
+            return self._unpacked(self._saved[1].header, begin)
         if self._cache is None or is_listening():
             return self._compiled()
         key = key_of(self.module, self.target, dataclasses.astuple(self._gpu), self._settings.parts)
@@ -147,6 +163,28 @@ class TritonProgram(Compiled):
             self.target, header["counts"], time.perf_counter() - begin
         )
 
+    def save(self, path: str | Path) -> None:
+        """Write a folder from which `tempo_ir.load` runs the program with no compile: its kernels as machine code for
+        the machine that it is compiled for, which need not be here, and the package as source.
+
+        Raises CompileError where Triton is not here or cannot compile a kernel, CallError where something else is in
+        the folder, and OSError.
+        """
+        kernels = self.package.kernels
+        try:
+            binaries = compile_binaries(kernels, self._gpu.machine)
+            made_with = triton_version()
+        except (TritonCompileError, DeviceError) as error:
+            raise CompileError(str(error)) from None
+        header = {
+            **self._header(self.callee, self.stats),
+            "program": text_with_places(self.module),
+            "settings": self._settings.parts,
+            "triton": made_with,
+        }
+        named = {kernel.name: binary for kernel, binary in zip(kernels, binaries, strict=True)}
+        write_saved(Path(path), SavedProgram(header, named), self.package.files)
+
     # -- calls
 
     def _taken(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,15 +206,34 @@ class TritonProgram(Compiled):
                 f"the program is compiled for a GPU, and there is none: {error}. Ways out: {WAYS_OUT}"
             ) from None
 
-    def _loaded(self) -> LoadedPackage:
-        """The package in this process, imported once."""
+    def _loaded(self, device: Device) -> LoadedPackage:
+        """The package in this process, imported once, with the kernels that were saved for the device."""
         with self._lock:
             if self._imported is None:
                 self._imported = LoadedPackage(self._directory(), self.package.function)
+            if self._saved is not None and not self._recompile and device.torch_device not in self._ready:
+                self._imported.adopt(device, self._binaries(device, *self._saved))
+                self._ready.add(device.torch_device)
             return self._imported
+
+    def _binaries(self, device: Device, path: Path, saved: SavedProgram) -> dict[str, CompiledFiles]:
+        """The files of the kernels that were saved. Raises CallError for another device than they were saved for."""
+        if (reason := misfit(device, path, saved)) is not None:
+            raise CallError(reason)
+        files: dict[str, CompiledFiles] = {}
+        for kernel in self.package.kernels:
+            binary = saved.binaries[kernel.name]
+            code, metadata = f"{BINARIES}/{kernel.name}.{binary.kind}", f"{BINARIES}/{kernel.name}.json"
+            check_unchanged(path, {code: binary.code, metadata: binary.metadata})
+            types = dict(kernel.parameters)
+            files[kernel.name] = CompiledFiles(path / code, path / metadata, types, kernel.divisible)
+        return files
 
     def _directory(self) -> Path:
         """The folder of the package, which is written where it is not there or another than it should be."""
+        if self._saved is not None:
+            check_unchanged(self._saved[0], {f"{PACKAGE}/{path}": text for path, text in self.package.files.items()})
+            return self._saved[0] / PACKAGE
         files = self.package.files
         digest = hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()
         kept = None if self._cache is None else self._cache.folder(digest, files)
@@ -187,7 +244,8 @@ class TritonProgram(Compiled):
         return Path(self._temporary.name)
 
     def _execute(self, frame: Frame, request: Request) -> Outputs:
-        device, package = self._device(), self._loaded()
+        device = self._device()
+        package = self._loaded(device)
         arrays = {name: on_device(array, device) for name, array in request.arrays.items()}
         bounds = {self.package.parameters[name]: value for name, value in request.bounds.items()}
         extents: dict[str, int] = {}
@@ -220,3 +278,33 @@ class TritonProgram(Compiled):
         if precision not in (None, self._gpu.precision):
             raise CallError(f"the program is compiled with precision '{self._gpu.precision}', not '{precision}'")
         self.package.write(directory)
+
+
+def load_folder(path: Path, recompile: bool) -> TritonProgram:
+    """The program that `TritonProgram.save` wrote. With `recompile` its kernels are compiled when they are launched
+    first, from their source, for whatever device is here.
+
+    Raises CompileError for a folder that is none, is damaged, is of another version, or was saved for another device
+    than the one that is here.
+    """
+    path = path.resolve()
+    saved = read_saved(path)
+    header = saved.header
+    if not recompile:
+        with suppress(DeviceError):  # a call says so
+            if (reason := misfit(current_device(), path, saved)) is not None:
+                raise CompileError(reason)
+    settings, gpu = Settings.of(header["settings"]), GpuSettings(**header["gpu"])
+    return TritonProgram(parse_module(header["program"]), settings, gpu, saved=(path, saved), recompile=recompile)
+
+
+def misfit(device: Device, path: Path, saved: SavedProgram) -> str | None:
+    """Why a device cannot run the kernels that were saved, None if it can."""
+    machine, made_with, here = saved.header["gpu"]["machine"], saved.header["triton"], triton_version()
+    ways_out = f"compile the program for it and save that, or load({str(path)!r}, recompile=True)"
+    if device.machine != machine:
+        is_what = "runs no machine code" if device.machine is None else f"is {device.machine}"
+        return f"{path} was saved for {machine}, and {device.name} {is_what}: {ways_out}"
+    if here != made_with:
+        return f"{path} was saved with triton {made_with}, and here is {here}, which may launch otherwise: {ways_out}"
+    return None

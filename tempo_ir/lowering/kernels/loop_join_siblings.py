@@ -49,6 +49,7 @@ from tempo_ir.dialects.loop import (
     AllocOp,
     BodyOperation,
     BufferType,
+    ForOp,
     LaunchOp,
     OutputOp,
     ParameterOp,
@@ -149,9 +150,13 @@ class _Joining:
     """Joined kernels up to names."""
 
     def block(self, block: Block) -> None:
-        """Join launches of one block."""
+        """Join launches of one block; what follows a loop that gives a bound may name it, and stays behind it."""
         groups: list[_Group] = []
+        done: list[_Group] = []
         for op in list(block.ops):
+            if isinstance(op, ForOp) and op.gives is not None:
+                done, groups = [*done, *groups], []
+                continue
             if isinstance(op, AllocOp):
                 for group in groups:
                     group.allocs.append(op)
@@ -171,7 +176,7 @@ class _Joining:
                 group.passed |= effects
             if isinstance(op, LaunchOp) and programs:
                 groups.append(_Group([op], programs, effects))
-        for group in groups:
+        for group in (*done, *groups):
             if len(group.launches) > 1:
                 self.join(group)
 

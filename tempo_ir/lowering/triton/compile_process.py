@@ -3,8 +3,9 @@
 
 Each line of the input is a job, each line of the output a result, both JSON, in order. A job holds the file of a
 kernel, its name, its signature, the numbers of the arguments that are multiples of 16, the machine (backend, arch and
-threads of a warp, as Triton has them), the warps and the stages; a result holds the figures, or an error. This file
-imports nothing of tempo_ir.
+threads of a warp, as Triton has them), the warps and the stages; a result holds the figures, or an error. Where a job
+names a place, the machine code is written there, and beside it what Triton says of it (`.json`). This file imports
+nothing of tempo_ir.
 """
 
 import contextlib
@@ -15,6 +16,7 @@ import os
 import re
 import sys
 import time
+from pathlib import Path
 
 os.environ["TRITON_DEFAULT_FP_FUSION"] = "1"  # as is Triton's default up to 3.9
 os.environ["TRITON_DUMP_PTXAS_LOG"] = "1"
@@ -89,6 +91,11 @@ def compile_one(job):
     with contextlib.redirect_stdout(log):
         options = {"num_warps": job["warps"], "num_stages": job["stages"]}
         compiled = triton.compile(source, target=GPUTarget(*job["machine"]), options=options)
+    if job.get("place"):
+        kind = "cubin" if "cubin" in compiled.asm else "hsaco"
+        Path(f"{job['place']}.{kind}").write_bytes(compiled.asm[kind])
+        told = next(path for name, path in compiled.metadata_group.items() if name.endswith(".json"))
+        Path(f"{job['place']}.json").write_text(Path(told).read_text())
     return {**figures(compiled, log.getvalue()), "seconds": time.perf_counter() - begin}
 
 

@@ -60,14 +60,48 @@ def compile_kernels(sources: Sequence[KernelSource], target: str = "sm_80", *, p
     machine_of(target)
     places = [cache_directory() / f"{_key(source, target)}.json" for source in sources]
     missing = {place: source for place, source in zip(places, sources, strict=True) if not place.exists()}
-    shares = [list(missing)[start::processes] for start in range(min(processes, len(missing)))]
-    with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(max(1, len(shares))) as threads:
-        jobs = {place: _job(source, target, Path(scratch) / place.stem) for place, source in missing.items()}
-        batches = [[jobs[place] for place in share] for share in shares]
-        for share, results in zip(shares, threads.map(_run, batches), strict=True):
-            for place, result in zip(share, results, strict=True):
-                _keep(place, missing[place], target, result)
+    with tempfile.TemporaryDirectory() as scratch:
+        jobs = [_job(source, target, Path(scratch) / place.stem) for place, source in missing.items()]
+        for (place, source), result in zip(missing.items(), _results(jobs, processes), strict=True):
+            _keep(place, _checked(source, target, result))
     return [_read(place) for place in places]
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A kernel as machine code: its kind, cubin or hsaco, the code, and what Triton says of it, as JSON."""
+
+    kind: str
+    code: bytes
+    metadata: str
+
+
+def compile_binaries(sources: Sequence[KernelSource], machine: str, *, processes: int = 2) -> list[Binary]:
+    """Kernels as machine code for a machine that need not be here. Raises as `compile_kernels` does."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = [Path(scratch) / str(number) for number in range(len(sources))]
+        jobs = [_job(source, machine, folder) for source, folder in zip(sources, folders, strict=True)]
+        for job, source, folder in zip(jobs, sources, folders, strict=True):
+            folder.joinpath("kernel.py").write_text(source.alone)  # as it is, under its own name
+            job |= {"name": source.name, "place": str(folder / "binary")}
+        for source, result in zip(sources, _results(jobs, processes), strict=True):
+            _checked(source, machine, result)
+        return [_binary(folder) for folder in folders]
+
+
+def _binary(folder: Path) -> Binary:
+    (code,) = [path for path in folder.glob("binary.*") if path.suffix != ".json"]
+    return Binary(code.suffix.removeprefix("."), code.read_bytes(), (folder / "binary.json").read_text())
+
+
+def _results(jobs: Sequence[dict[str, Any]], processes: int) -> list[dict[str, Any]]:
+    """The results of jobs, in order, by several processes."""
+    count = max(1, min(processes, len(jobs)))
+    results: list[dict[str, Any]] = [{} for _ in jobs]
+    with ThreadPoolExecutor(count) as threads:
+        for start, share in enumerate(threads.map(_run, [jobs[start::count] for start in range(count)])):
+            results[start::count] = share
+    return results
 
 
 def _canonical(source: KernelSource) -> str:
@@ -87,12 +121,11 @@ def _job(source: KernelSource, target: str, directory: Path) -> dict[str, Any]:
     directory.mkdir()
     path, machine = directory / "kernel.py", machine_of(target)
     path.write_text(_canonical(source))
-    aligned = [n for n, (name, kind) in enumerate(source.parameters) if kind.startswith("*") or name in source.aligned]
     return {
         "path": str(path),
         "name": "kernel",
         "signature": dict(source.parameters),
-        "aligned": aligned,
+        "aligned": source.divisible,
         "machine": [machine.backend, machine.arch, machine.warp],
         "warps": source.warps,
         "stages": source.stages,
@@ -101,6 +134,8 @@ def _job(source: KernelSource, target: str, directory: Path) -> dict[str, Any]:
 
 def _run(jobs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The results of jobs, by one process."""
+    if not jobs:
+        return []
     text = "".join(json.dumps(job) + "\n" for job in jobs)
     done = subprocess.run([sys.executable, str(PROGRAM)], input=text, capture_output=True, text=True, check=False)
     results = [json.loads(line) for line in done.stdout.splitlines()]
@@ -110,9 +145,13 @@ def _run(jobs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return results
 
 
-def _keep(place: Path, source: KernelSource, target: str, result: Mapping[str, Any]) -> None:
+def _checked(source: KernelSource, target: str, result: dict[str, Any]) -> dict[str, Any]:
     if "error" in result:
         raise TritonCompileError(f"kernel {source.name} does not compile for {target}: {result['error']}")
+    return result
+
+
+def _keep(place: Path, result: dict[str, Any]) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     whole = place.with_suffix(f".{os.getpid()}")
     whole.write_text(json.dumps(asdict(Figures(**result))))

@@ -7,14 +7,16 @@ Triton's interpreter, which computes on the CPU.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -99,6 +101,25 @@ def on_device(value: Any, device: Device) -> Any:
 # ---- packages ----
 
 
+@dataclass(frozen=True)
+class CompiledFiles:
+    """A kernel that was compiled: the files of its code and of what Triton says of it, the types of its arguments by
+    name, and the numbers of those that are multiples of 16."""
+
+    code: Path
+    metadata: Path
+    signature: Mapping[str, str]
+    aligned: Sequence[int]
+
+
+def triton_version() -> str:
+    """The version of Triton that is here, whose launches go with what it compiled. Raises DeviceError."""
+    try:
+        return version("triton")
+    except PackageNotFoundError:
+        raise DeviceError("triton is not installed here") from None
+
+
 class LoadedPackage:
     """A package of kernels and their driver, imported from a directory under a name of its own."""
 
@@ -109,6 +130,20 @@ class LoadedPackage:
         self.driver: Any = importlib.import_module(f"{self.name}.driver")
         self.support: Any = importlib.import_module(f"{self.name}.support")
         self.function: Callable[..., Any] = getattr(self.driver, function)
+
+    def adopt(self, device: Device, kernels: Mapping[str, CompiledFiles]) -> None:
+        """Launch kernels on a device by their machine code, so that Triton compiles none of them there."""
+        from triton.compiler import ASTSource, CompiledKernel
+
+        for name, files in kernels.items():
+            bound = getattr(self.driver, name, None)
+            if bound is None:  # of no launch
+                continue
+            attributes: dict[Any, Any] = {(index,): [["tt.divisibility", 16]] for index in files.aligned}
+            source = ASTSource(bound.kernel, dict(files.signature), {}, attributes)
+            group = {path.name: str(path) for path in (files.metadata, files.code)}
+            digest = hashlib.sha256(files.code.read_bytes()).hexdigest()
+            bound.compiled[device.torch_device] = CompiledKernel(source, group, digest)
 
     def run(self, device: Device, arrays: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
         """The outputs by name, as tensors on the device.

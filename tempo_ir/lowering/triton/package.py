@@ -75,6 +75,7 @@ class Package:
             text = parts["files"][kernel_file(kernel["name"])]
             typed: dict[str, Any] = {"parameters": parameters, "aligned": frozenset(kernel["aligned"]), "text": text}
             typed["calls"] = tuple(kernel["calls"])
+            typed["calls"] = tuple(kernel["calls"])
             kernels.append(KernelSource(**(kernel | typed)))
         listed: dict[str, Any] = {"kernels": tuple(kernels)}
         return Package(**(parts | listed))

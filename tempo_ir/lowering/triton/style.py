@@ -60,6 +60,12 @@ class KernelSource:
     calls: tuple[str, ...] = ()
 
     @property
+    def divisible(self) -> list[int]:
+        """The numbers of the arguments that are multiples of 16: addresses, and the scalars that are."""
+        kinds = enumerate(self.parameters)
+        return [number for number, (name, kind) in kinds if kind.startswith("*") or name in self.aligned]
+
+    @property
     def alone(self) -> str:
         """The text of a file that stands alone, with the functions that the kernel calls."""
         return "\n\n".join([self.text.replace(import_lines(self.calls), ""), *library_sources(self.calls)])
