@@ -105,7 +105,7 @@ class Blocks:
 
     def shares_keys(self, others: int, element: Attribute) -> bool:
         """Whether a program of many queries holds so many others beside each."""
-        return bit_width(element) == 16 and others * SMALLEST_DOT <= 2 * self.held_queries
+        return bit_width(element) == 16 and others * SMALLEST_DOT <= self.held_queries
 
     def keys(self, block: int, columns: int, element: Attribute) -> int:
         """The block along what a sum weighted by a softmax sums, of at most `block`, for rows of so many columns: two

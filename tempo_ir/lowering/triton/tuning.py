@@ -53,7 +53,7 @@ def warps_of(kernel: KernelOp, precision: str) -> int:
     warps = WARPS
     while warps < MOST_WARPS and (
         any(_is_crowded(op, precision, warps) for op in dots)
-        or any(_carried_words(op) >= CARRIED * warps * THREADS for op in loops)
+        or any(_carried_words(op) > CARRIED * warps * THREADS for op in loops)
     ):
         warps *= 2
     return warps
