@@ -83,18 +83,42 @@ class Recurrence:
             columns,
         )
 
+    def column(self, name: str, step: Value | int) -> tuple[Value, tuple[Value | int | tuple[Value | int, int], ...]]:
+        """A view and the places of one column of this program's rows, with an axis for it or without."""
+        view = self.k.view(self.k[name], [self.size, self.width], [self.width, 1], step * (self.batch * self.width))
+        number = self.random.randrange(self.width)
+        return view, ((self.row, self.block), self.random.choice([number, (number, 1)]))
+
     def load(self, name: str, step: Value | int) -> Value:
+        if self.random.random() < 0.2:
+            view, places = self.column(name, step)
+            tile = self.k.load(view, *places)
+            return (tile if len(tile.shape) == 2 else tile[:, None]).broadcast(*self.shape)
         view, places = self.access(name, step)
         tile = self.k.load(view, *places, other=self.random.choice([None, None, 1.0]))
         return tile if tile.shape[1] == self.width else self.k.reduce("sum", tile, 1)[:, None].broadcast(*self.shape)
 
     def store(self, name: str, step: Value | int) -> None:
+        if self.random.random() < 0.2:
+            return self.store_columns(name, step)
         view, places = self.access(name, step)
         value = self.random.choice(self.tiles)
         extent = places[-1]
         if isinstance(extent, tuple) and extent[1] != self.width:
             value = self.k.reduce("max", value, 1)[:, None].broadcast(self.block, extent[1])
         self.k.store(value, view, *places)
+
+    def store_columns(self, name: str, step: Value | int) -> None:
+        """One column, or all of them one after the other."""
+        if self.random.random() < 0.3:
+            view, places = self.column(name, step)
+            value = self.k.reduce("max", self.random.choice(self.tiles), 1)
+            self.k.store(value[:, None] if isinstance(places[1], tuple) else value, view, *places)
+            return
+        view = self.k.view(self.k[name], [self.size, self.width], [self.width, 1], step * (self.batch * self.width))
+        for number in range(self.width):
+            value = self.k.reduce("max", self.random.choice(self.tiles), 1)
+            self.k.store(value, view, (self.row, self.block), number)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -4,8 +4,11 @@ python launch_recorder.py DIRECTORY PROGRAM '{"x": [5, 4]}' '{"T": 5, "graphs": 
 each `["launch", kernel, grid, arguments, stream, graph, table]` with the addresses of tensors, the number of the graph
 that it was repeated by, and what the table of scalars held then, or `["host", object, method]`; `outputs` and `arrays`,
 the addresses of what was given and taken; `compiled`, by kernel how often it was compiled; `dispatched`, how many
-launches Triton's dispatch of arguments was asked for; `captured`, how many graphs there are. A shape that ends in a
-dtype, `[5, "int64"]`, is of it.
+launches Triton's dispatch of arguments was asked for; `captured`, how many graphs there are; `memory`, where buffers of
+the call lie. A shape that ends in a dtype, `[5, "int64"]`, is of it.
+
+With `"streams": true` among the bounds the device has streams besides, and events are also `["copy", source, target,
+bytes, stream]`, `["record", event, stream]` and `["wait", event, stream]`; `pinned` are the pieces of memory that are.
 
 Nothing is computed but the scalars of steps: a kernel whose first parameter is their table runs as Python.
 """
@@ -109,6 +112,71 @@ class Graph:
         Graph.current = None
 
 
+class Stream:
+    """A stream, which says what it waits for."""
+
+    count = STREAM
+
+    def __init__(self, device=None):
+        self.cuda_stream, Stream.count = Stream.count, Stream.count + 1
+
+    def wait_event(self, event):
+        EVENTS.append(["wait", event.number, self.cuda_stream])
+
+    def wait_stream(self, other):
+        event = Event()
+        event.record(other)
+        self.wait_event(event)
+
+    @staticmethod
+    @contextlib.contextmanager
+    def entered(stream):
+        """While a stream is the current one."""
+        Stream.current, outside = stream, Stream.current
+        yield
+        Stream.current = outside
+
+
+Stream.current = Stream()
+
+
+class Event:
+    """What is done on a stream where it is recorded."""
+
+    count = 0
+
+    def __init__(self):
+        self.number, Event.count = Event.count, Event.count + 1
+
+    def record(self, stream):
+        EVENTS.append(["record", self.number, stream.cuda_stream])
+
+
+def with_streams(support):
+    """Give torch's CPU streams, events and pinned memory; gives the pieces of memory that are pinned."""
+    pinned, empty, copied = [], torch.empty, torch.Tensor.copy_
+
+    def empty_pinned(*arguments, pin_memory=False, **options):
+        piece = empty(*arguments, **options)
+        if pin_memory:
+            pinned.append([piece.data_ptr(), piece.numel()])
+        return piece
+
+    def copy(self, source, non_blocking=False):
+        if Stream.current.cuda_stream != STREAM:
+            assert non_blocking
+            size = source.numel() * source.element_size()
+            EVENTS.append(["copy", source.data_ptr(), self.data_ptr(), size, Stream.current.cuda_stream])
+        return copied(self, source)
+
+    torch.empty, torch.Tensor.copy_ = empty_pinned, copy
+    torch.Tensor.record_stream = lambda self, stream: None
+    torch.cuda.Stream, torch.cuda.Event, torch.cuda.stream = Stream, Event, Stream.entered
+    torch.cuda.current_stream = lambda device=None: Stream.current
+    support.is_gpu = lambda device: True
+    return pinned
+
+
 class Launcher:
     """Records launches."""
 
@@ -148,7 +216,7 @@ class Driver:
         return 0
 
     def get_current_stream(self, device):
-        return STREAM
+        return Stream.current.cuda_stream
 
     def get_current_target(self):
         return GPUTarget("cuda", 90, 32)
@@ -179,6 +247,12 @@ def recorded_call(host, name, reads, writes, where, point):
     EVENTS.append(["host", *name])
 
 
+def memory_of(driver):
+    """Where the buffers of the call lay, by name."""
+    kept = driver.arena.free.values() if hasattr(driver, "arena") else ()
+    return {n: t.data_ptr() for memory in kept for n, t in zip(memory.buffers, memory.tensors, strict=True)}
+
+
 def tensor(shape):
     """Ones of a shape."""
     if shape and isinstance(shape[-1], str):
@@ -206,6 +280,8 @@ def main():
         return run(self, *arguments, **options)
 
     triton.runtime.jit.JITFunction.run = dispatch
+    support = importlib.import_module(f"{directory.name}.support")
+    pinned = with_streams(support) if bounds.pop("streams", False) else []
     arrays = {name: tensor(shape) for name, shape in shapes.items()}
     outputs = getattr(package, program)(arrays, **bounds)
     launched = {event[1] for event in EVENTS if event[0] == "launch"}
@@ -217,6 +293,8 @@ def main():
         "compiled": {name: len(kernel.device_caches[0][0]) for name, kernel in kernels.items()},
         "dispatched": len(dispatched),
         "captured": Graph.count,
+        "memory": memory_of(driver),
+        "pinned": pinned,
     }
     print(json.dumps(result))
 

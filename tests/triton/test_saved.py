@@ -21,11 +21,16 @@ from tests.triton.support import walk
 ROOT = Path(__file__).parents[2]
 
 
+def walked():
+    """A program for a GPU that is not here, with a launch per step and more."""
+    return tp.compile(walk(), "triton", machine="sm_90", without=("loop-persist",))
+
+
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory) -> Path:
     """A saved program, to be copied."""
     directory = tmp_path_factory.mktemp("saved") / "walked"
-    tp.compile(walk(), "triton", machine="sm_90").save(directory)
+    walked().save(directory)
     return directory
 
 
@@ -45,7 +50,7 @@ def test_another_process_launches_what_was_saved(saved):
     found = elsewhere(saved, T=5)
     assert found["error"] is None
     assert found["shapes"] == {"back": [5, 4], "window": [5, 4]}
-    assert (found["cached"], found["launches"]) == (True, tp.compile(walk(), "triton", machine="sm_90").stats.launches)
+    assert (found["cached"], found["launches"]) == (True, walked().stats.launches)
     assert len(found["events"]) >= 3 * 5
     kernels = {event[1] for event in found["events"]}
     assert kernels == {path.stem for path in (saved / "binaries").glob("*.cubin")}
@@ -91,7 +96,7 @@ def test_another_triton_is_refused(saved, monkeypatch):
 
 def test_without_a_gpu_it_is_loaded_and_a_call_says_so(saved):
     loaded = tp.load(saved)
-    assert loaded.ir("triton") == tp.compile(walk(), "triton", machine="sm_90").ir("triton")
+    assert loaded.ir("triton") == walked().ir("triton")
     with pytest.raises(CallError, match=r"compiled for a GPU, and there is none: torch .* sees no GPU"):
         loaded(x=[[0.0] * 4] * 2)
     with pytest.raises(CallError, match="input 'x' is missing"):
@@ -126,7 +131,7 @@ def test_other_folders_are_left_alone(saved, tmp_path, monkeypatch):
     with pytest.raises(CompileError, match=r"cannot read .*program.json: No such file or directory: save it again"):
         tp.load(tmp_path)
     (tmp_path / "mine").write_text("")
-    executable = tp.compile(walk(), "triton", machine="sm_90")
+    executable = walked()
     binaries = list(tp.load(saved)._saved[1].binaries.values())
     monkeypatch.setattr(gpu, "compile_binaries", lambda *arguments: binaries)  # which another test looks at
     with pytest.raises(CallError, match="is no folder of a saved program"):
@@ -139,7 +144,7 @@ def test_other_folders_are_left_alone(saved, tmp_path, monkeypatch):
 
 
 def test_what_does_not_compile_is_named(monkeypatch, tmp_path):
-    executable = tp.compile(walk(), "triton", machine="sm_90")
+    executable = walked()
     broken = gpu.dataclasses.replace(executable.package.kernels[0], text="import triton\nthis is no Python\n")
     executable.package = gpu.dataclasses.replace(executable.package, kernels=(broken,))
     with pytest.raises(CompileError, match=f"kernel {broken.name} does not compile for sm_90: SyntaxError"):

@@ -113,6 +113,8 @@ loop.program @swapped dims(t: T) {
   }
   loop.for t = T - 1 down to 0 {
     loop.fetch %h_host[t] to %h_back[t]
+    loop.launch @both(%h, %h_back)[t] reads(%h_back[t], %h_back[0:t]) writes(%h[t])
+    loop.launch @one(%h) writes(%h[t])
     loop.free %h_host[t]
   }
 }
@@ -122,3 +124,5 @@ loop.program @swapped dims(t: T) {
 // CHECK-NEXT:    %h_host = loop.alloc {host} : !loop.buffer<(t: full) 4xf32>
 // CHECK:         loop.offload %h[t] to %h_host[t]
 // CHECK:         loop.fetch %h_host[t] to %h_back[t]
+// CHECK-NEXT:      loop.launch @both(%h, %h_back)[t] reads(%h_back[t], %h_back[0:t]) writes(%h[t])
+// CHECK-NEXT:      loop.launch @one(%h) writes(%h[t])

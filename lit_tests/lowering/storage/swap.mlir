@@ -32,8 +32,22 @@
 // LLVM:        define i32 @host
 // LLVM:        call void @llvm.memcpy.p0.p0.i64(ptr {{.*}}, ptr {{.*}}, i64 12, i1 false)
 
-// TRITON:      h_host = torch.empty((T + 1, 3), dtype=torch.float32, device="cpu", pin_memory=device.type == "cuda")
-// TRITON:      Rows(h_host, 3 * t + 3, (3,), (1,)).write(Rows(h, 0, (3,), (1,)).read())
+// On a GPU copies have a stream of their own: who overwrites a row waits until it is copied, who reads one until it is back.
+
+// TRITON:      "h_host": Buffer((T + 1, 3), torch.float32, {{[0-9]+}}, {{[0-9]+}}, host=True),
+// TRITON:      copies = Copies(memory)
+// TRITON:          for t in range(T):
+// TRITON:              copies.wait(h, 0)
+// TRITON-NEXT:         add_tanh[(1,)](h, x, scalars, {{[0-9]+}})
+// TRITON-NEXT:         copies.offload(Rows(h, 0, (3,), (1,)), Rows(h_host, 3 * t + 3, (3,), (1,)))
+// TRITON-NEXT:     copies.wait(h)
+// TRITON:              if t >= 3:
+// TRITON-NEXT:             copies.fetch(Rows(h_host, 3 * t - 9, (3,), (1,)), Rows(h_back, 3 * ((t + 2) % 5), (3,), (1,)))
+// TRITON:              copies.wait(h_back, 3 * ((t + 1) % 5))
+// TRITON-NEXT:         copies.wait(h_back, 3 * (t % 5))
+// TRITON:          copies.wait(h_back)
+// TRITON:      copies.finish()
+// TRITON-NEXT: arena.give(memory)
 sdg.program @back dims(i: I, t: T) {
   %x = sdg.input "x" in (i, t) : !r
   %zero = sdg.constant 0.0 : !r

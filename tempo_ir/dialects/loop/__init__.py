@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from tempo_ir.dialects.loop.attributes import BufferDim, BufferType, PointAttr, StorageAttr
+from tempo_ir.dialects.loop.attributes import BufferDim, BufferType, PointAttr, StorageAttr, TouchedAttr
 from tempo_ir.dialects.loop.checks import CheckOp
 from tempo_ir.dialects.loop.fold import FoldOp
 from tempo_ir.dialects.loop.leaves import (
@@ -133,5 +133,5 @@ Loop = Dialect(
         CheckOp,
         YieldOp,
     ],
-    [StorageAttr, BufferType, PointAttr],
+    [StorageAttr, BufferType, PointAttr, TouchedAttr],
 )

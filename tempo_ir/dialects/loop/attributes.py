@@ -17,8 +17,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.types import Tensor, accessed_type, element, shape_of, tensor
-from tempo_ir.index.expr import Expr, Index
-from tempo_ir.index.parser import parse_expr, parse_name
+from tempo_ir.index.expr import Expr, Index, index_text
+from tempo_ir.index.parser import parse_expr, parse_name, parse_optional_index
 
 StorageClass: TypeAlias = Literal["full", "growing", "ring"]
 
@@ -198,3 +198,28 @@ class PointAttr(Data[tuple[tuple[str, Expr], ...]]):
 
     def __str__(self) -> str:
         return f"({', '.join(f'{name} = {value}' for name, value in self.data)})"
+
+
+@irdl_attr_definition
+class TouchedAttr(Data[tuple[tuple[int, Index, bool], ...]]):
+    """
+    Rows that a launch reads and writes: the number of the buffer among its operands, the index, whether it writes them.
+    """
+
+    name = "loop.touched"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[int, Index, bool], ...]:
+        def rows() -> tuple[int, Index, bool]:
+            writes = parser.parse_optional_keyword("writes") is not None
+            if not writes:
+                parser.parse_keyword("reads")
+            return parser.parse_integer(), parse_optional_index(parser), writes
+
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, rows))
+
+    def print_parameter(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            words = ("writes" if writes else "reads" for _, _, writes in self.data)
+            rows = (f"{word} {row[0]}{index_text(row[1])}" for word, row in zip(words, self.data, strict=True))
+            printer.print_string(", ".join(rows))

@@ -27,7 +27,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
-from tempo_ir.dialects.loop.attributes import BufferType, PointAttr
+from tempo_ir.dialects.loop.attributes import BufferType, PointAttr, TouchedAttr
 from tempo_ir.dialects.loop.fold import FoldOp
 from tempo_ir.dialects.loop.shares import SharesOp
 from tempo_ir.dialects.loop.structure import LoopOperation, parse_access, parse_buffer, print_access
@@ -402,6 +402,9 @@ class HostOp(AccessOperation):
 class LaunchOp(LoopOperation):
     """
     Runs a tile.kernel over whole buffers, with index expressions as scalar arguments: `loop.launch @k(%x, %h)[t, T]`.
+
+    Of buffers whose rows are copied to the host and back it says which rows it touches, as far as that is known:
+    `loop.launch @k(%x, %h)[t, T] reads(%x[t]) writes(%h[t])`.
     """
 
     name = "loop.launch"
@@ -409,36 +412,71 @@ class LaunchOp(LoopOperation):
     kernel = prop_def(SymbolRefAttr)
     buffers = var_operand_def(BufferType)
     scalars_attr = prop_def(IndexAttr, prop_name="scalars")
+    touched_attr = opt_prop_def(TouchedAttr, prop_name="touched")
 
     def __init__(
         self,
         kernel: str | StringAttr | SymbolRefAttr,
         buffers: Sequence[SSAValue | Operation],
         scalars: Sequence[Expr] = (),
+        touched: Sequence[tuple[SSAValue, Index, bool]] | None = None,
     ):
         symbol = kernel if isinstance(kernel, SymbolRefAttr) else SymbolRefAttr(kernel)
+        values = [SSAValue.get(buffer) for buffer in buffers]
         properties: dict[str, Attribute] = {"kernel": symbol, "scalars": IndexAttr(tuple(scalars))}
-        Operation.__init__(self, operands=[SSAValue.get(buffer) for buffer in buffers], properties=properties)
+        if touched is not None:
+            rows = tuple((values.index(buffer), index, writes) for buffer, index, writes in touched)
+            properties["touched"] = TouchedAttr(rows)
+        Operation.__init__(self, operands=values, properties=properties)
 
     @property
     def scalars(self) -> tuple[Expr, ...]:
         """The scalar arguments, after the buffers."""
         return tuple(scalar for scalar in self.scalars_attr.data if isinstance(scalar, Expr))
 
+    @property
+    def touched(self) -> tuple[tuple[SSAValue, Index, bool], ...] | None:
+        """The rows touched of buffers that are copied, and whether it writes them; None where they are not known."""
+        if self.touched_attr is None:
+            return None
+        return tuple((self.operands[number], index, writes) for number, index, writes in self.touched_attr.data)
+
+    def remove_buffer(self, number: int) -> None:
+        """Take one of the buffers away, with what is said of its rows."""
+        if self.touched_attr is not None:
+            rows = [row for row in self.touched_attr.data if row[0] != number]
+            self.touched_attr = TouchedAttr(tuple((each - (each > number), index, way) for each, index, way in rows))
+        self.operands = [buffer for position, buffer in enumerate(self.buffers) if position != number]
+
     def symbol_uses(self) -> Iterator[tuple[str, frozenset[str]]]:
         for scalar in self.scalars:
             yield f"scalar '{scalar}'", free_symbols(scalar)
+        for _, index, _ in self.touched or ():
+            yield "an index touched", free_symbols(index)
 
     def verify_(self) -> None:
         if len(self.scalars) != len(self.scalars_attr.data):
             raise VerifyException("a scalar argument is a slice")
+        for number, index, _ in () if self.touched_attr is None else self.touched_attr.data:
+            if not 0 <= number < len(self.operands):
+                raise VerifyException(f"rows of buffer {number} are touched, there are {len(self.operands)}")
+            kind = self.operands[number].type
+            assert isinstance(kind, BufferType)
+            kind.accessed(index)
 
     @classmethod
     def parse(cls, parser: Parser) -> LaunchOp:
         kernel = parser.parse_symbol_name()
         buffers = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_buffer(parser))
         scalars = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser))
-        return cls(kernel, buffers, scalars or ())
+        touched: list[tuple[SSAValue, Index, bool]] = []
+        for keyword in ("reads", "writes"):
+            if parser.parse_optional_keyword(keyword):
+                rows = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_access(parser))
+                touched += [(buffer, index, keyword == "writes") for buffer, index in rows]
+        if unknown := [buffer for buffer, _, _ in touched if buffer not in buffers]:
+            parser.raise_error(f"the rows of a buffer of type {unknown[0].type} are touched, which is no argument")
+        return cls(kernel, buffers, scalars or (), touched or None)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -446,3 +484,9 @@ class LaunchOp(LoopOperation):
         printer.print_operands(self.buffers)
         if self.scalars:
             printer.print_string(index_text(self.scalars))
+        for keyword in ("reads", "writes"):
+            rows = [row for row in self.touched or () if row[2] == (keyword == "writes")]
+            if rows:
+                printer.print_string(f" {keyword}(")
+                printer.print_list(rows, lambda row: print_access(printer, row[0], row[1]))
+                printer.print_string(")")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from typing import ClassVar
 
+from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -83,3 +84,8 @@ class FetchOp(TransferOp):
 
     name = "loop.fetch"
     TO_HOST: ClassVar[bool] = False
+
+
+def is_copied(buffer: SSAValue) -> bool:
+    """Whether rows of a buffer are copied to the memory of the host, or from there."""
+    return any(isinstance(use.operation, TransferOp) for use in buffer.uses)

@@ -55,11 +55,12 @@ from tempo_ir.dialects.loop import (
     ParameterOp,
     ProgramOp,
 )
+from tempo_ir.dialects.loop.transfers import is_copied
 from tempo_ir.dialects.tile import memory
 from tempo_ir.dialects.tile.attributes import INDEX
 from tempo_ir.dialects.tile.builder import KernelBuilder, Value
 from tempo_ir.dialects.tile.structure import KernelOp, ProgramIdOp
-from tempo_ir.index import Expr
+from tempo_ir.index import Expr, Index
 from tempo_ir.lowering.kernels.blocks import TARGETS, WAVES
 from tempo_ir.lowering.kernels.translation import kernel_key
 from tempo_ir.names import fresh_name
@@ -226,12 +227,19 @@ class _Joining:
         kernel = joined_kernel(name, members, group.launches, buffers, scalars)
         name = self.known.setdefault(kernel_key(kernel), name)
         self.kernels.setdefault(name, kernel)
-        launch = LaunchOp(name, buffers, scalars)
+        launch = LaunchOp(name, buffers, scalars, joined_rows(group.launches))
         launch.location = first.location
         block.insert_op_before(launch, first)
         for member in group.launches:
             member.detach()
             member.erase()
+
+
+def joined_rows(launches: Sequence[LaunchOp]) -> list[tuple[SSAValue, Index, bool]] | None:
+    """The rows that launches touch of buffers that are copied; None where one does not say it, or none does."""
+    if any(launch.touched is None and any(map(is_copied, launch.buffers)) for launch in launches):
+        return None
+    return [row for launch in launches for row in launch.touched or ()] or None
 
 
 def written_by(kernel: KernelOp) -> set[SSAValue]:

@@ -45,9 +45,10 @@ from tempo_ir.dialects.loop import (
 )
 from tempo_ir.dialects.loop.checks import status_type
 from tempo_ir.dialects.loop.ending import verify_ending
+from tempo_ir.dialects.loop.transfers import is_copied
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.tile.structure import KernelOp
-from tempo_ir.index.expr import TRUE
+from tempo_ir.index.expr import TRUE, Index
 from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
@@ -161,7 +162,7 @@ class _Lowering:
         assert block is not None
         if translation.failures:
             buffers = [*buffers, self._status()]
-        launch = LaunchOp(translation.kernel.sym_name, buffers, translation.scalars)
+        launch = LaunchOp(translation.kernel.sym_name, buffers, translation.scalars, self._touched(leaf))
         launch.location = leaf.location
         block.insert_op_before(launch, leaf)
         if translation.failures:
@@ -170,6 +171,13 @@ class _Lowering:
             block.insert_op_before(check, leaf)
         leaf.detach()
         leaf.erase()
+
+    def _touched(self, leaf: BodyOperation) -> list[tuple[SSAValue, Index, bool]] | None:
+        """The rows that a leaf touches of buffers that are copied to the host or back, if there are such buffers."""
+        touched = [(access.buffer, access.index, False) for access in leaf.reads]
+        touched += [(access.buffer, access.index, True) for access in leaf.writes]
+        copied = [rows for rows in touched if is_copied(rows[0])] if self.target != "cpu" else []
+        return copied or None
 
     def persist(self, loop: ForOp) -> set[BodyOperation]:
         """Replace a loop that is marked by the launch of its kernel; one that has none is no longer marked. Returns the

@@ -142,7 +142,7 @@ def _remove_argument(kernel: structure.KernelOp, own: Sequence[loop.LaunchOp], n
     buffers = [launch.buffers[number] for launch in own]
     kernel.body.block.erase_arg(argument)
     for launch in own:
-        launch.operands = [buffer for position, buffer in enumerate(launch.buffers) if position != number]
+        launch.remove_buffer(number)
     return sum(_remove_buffer(buffer) for buffer in dict.fromkeys(buffers))
 
 

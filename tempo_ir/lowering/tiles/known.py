@@ -7,7 +7,7 @@ and tiles that loops carry in their stead.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
 
 from tempo_ir.dialects.tile import memory, structure
+from tempo_ir.dialects.tile.attributes import shape_of
 from tempo_ir.index import compare, conj, negate
 from tempo_ir.lowering.tiles.indices import Indices, can_precede, is_within
 from tempo_ir.lowering.tiles.places import Place, Places
@@ -46,6 +47,31 @@ class Masked:
 
 
 @dataclass(frozen=True, eq=False)
+class Shaped:
+    """A tile with other axes of extent 1."""
+
+    tile: Tile
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Lane:
+    """One lane of an axis of a tile, without that axis."""
+
+    tile: Tile
+    axis: int
+    lane: int
+
+
+@dataclass(frozen=True, eq=False)
+class Assembled:
+    """The tile whose lanes along an axis are other tiles."""
+
+    lanes: tuple[Tile, ...]
+    axis: int
+
+
+@dataclass(frozen=True, eq=False)
 class Carried:
     """
     What a place holds at the beginning of each iteration of a loop; `place` says which, at the counter.
@@ -61,13 +87,15 @@ class Carried:
     never: bool = False
 
 
-Tile: TypeAlias = SSAValue | Merged | Taken | Masked | Carried
+Tile: TypeAlias = SSAValue | Merged | Taken | Masked | Shaped | Lane | Assembled | Carried
+MOST_LANES = 8
+"""Of an axis that is taken apart or put together: each takes an operation on the whole tile."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """The tile at a place; of lanes that the place masks `other` is known where it was loaded, nothing where stored.
-    It is known `where` some branches go one way, the first region or the other."""
+    """The tile at a place, of its shape; of lanes that the place masks `other` is known where it was loaded, nothing
+    where it was stored. It is known `where` some branches go one way, the first region or the other."""
 
     tile: Tile
     other: Attribute | None
@@ -120,18 +148,36 @@ class Walk:
     def load(self, op: memory.LoadOp, state: State) -> None:
         """A place that is known is not loaded."""
         place = self.places.of(op)
-        known = state.get(place)
+        known = self.lookup(place, state)
         if known is None or known.where:
-            state[place] = Known(op.result, other_of(op), True)
+            state[place] = Known(shaped(op.result, place.shape), other_of(op), True)
         elif (tile := self.as_loaded(known, place, op)) is not None:
-            self.found.loads[op] = tile
+            self.found.loads[op] = shaped(tile, shape_of(op.result), place.shape)
 
     def store(self, op: memory.StoreOp, state: State) -> None:
         """What may have been overwritten is not known any more."""
         self.forget(state, [op])
         place = self.places.of(op)
         if place.lanes_differ:
-            state[place] = Known(op.value, None, False)
+            state[place] = Known(shaped(op.value, place.shape), None, False)
+
+    def lookup(self, place: Place, state: State) -> Known | None:
+        """What is known of a place, be it as lanes of a larger one, or as the places of its lanes."""
+        if place in state:
+            return state[place]
+        for larger, known in state.items():
+            if larger.pointer is place.pointer and len(larger.axes) == len(place.axes) + 1:
+                for number, lane in _lanes(larger):
+                    if larger.lane(number, lane) == place:
+                        return replace(known, tile=Lane(known.tile, number, lane))
+        for number in dict.fromkeys(number for number, _ in _lanes(place)):
+            lanes = [state.get(place.lane(number, lane)) for lane in range(place.axes[number].extent)]
+            found = [known for known in lanes if known is not None and not known.where]
+            if len(found) == len(lanes):
+                kinds = {(known.other, known.was_loaded) for known in found}
+                outside = kinds.pop() if len(kinds) == 1 else (None, False)
+                return Known(Assembled(tuple(known.tile for known in found), number), *outside)
+        return None
 
     def forget(self, state: State, writes: Iterable[Operation]) -> None:
         """Forget what writes may change."""
@@ -168,7 +214,7 @@ class Walk:
             self.block(op.otherwise.block, otherwise)
         state.clear()
         for place in {**then, **otherwise}:
-            known = self.after_branch(op, then.get(place), otherwise.get(place))
+            known = self.after_branch(op, self.lookup(place, then), self.lookup(place, otherwise))
             if known is not None:
                 state[place] = known
 
@@ -196,8 +242,10 @@ class Walk:
                 return True
             case Merged(branch, then, otherwise):
                 return all(self.can_leave(each, block) for each in (branch.condition, then, otherwise))
-            case Taken(_, inner):
+            case Taken(_, inner) | Shaped(inner, _) | Lane(inner, _, _):
                 return self.can_leave(inner, block)
+            case Assembled(lanes, _):
+                return all(self.can_leave(each, block) for each in lanes)
             case Masked(inner, access):
                 return self.can_leave(inner, block) and all(self.can_leave(each, block) for each in mask_values(access))
             case Carried():
@@ -264,7 +312,7 @@ class Walk:
     ) -> Carried | None:
         """A place with what it holds before the first iteration; None if that cannot be said."""
         counter, low = self.indices.counter(op).name, self.indices.of(op.low)
-        first = before.get(place.at(counter, low))
+        first = self.lookup(place.at(counter, low), before)
         if first is not None and not first.where and (tile := self.as_loaded(first, place, accesses[0])) is not None:
             return Carried(op, accesses[0], place, tile)
         runs = [self.runs_first(access, op) for access in accesses]
@@ -294,7 +342,7 @@ class Walk:
         """The tile that the next iteration finds."""
         counter = self.indices.counter(carried.loop)
         following = carried.place.at(counter.name, counter + carried.loop.step_size)
-        known = state.get(following)
+        known = self.lookup(following, state)
         if known is None or not all(self.goes(carried.loop, *each) for each in known.where):
             return None
         known = replace(known, tile=self.before_next(known.tile, carried.loop))
@@ -325,12 +373,29 @@ def _is_made_up(tile: Tile) -> bool:
     match tile:
         case Merged(_, then, otherwise):
             return _is_made_up(then) or _is_made_up(otherwise)
-        case Masked(inner, _) | Taken(_, inner):
+        case Masked(inner, _) | Taken(_, inner) | Shaped(inner, _) | Lane(inner, _, _):
             return _is_made_up(inner)
+        case Assembled(lanes, _):
+            return any(map(_is_made_up, lanes))
         case Carried():
             return tile.never
         case SSAValue():
             return False
+
+
+def shaped(tile: Tile, shape: tuple[int, ...], own: tuple[int, ...] | None = None) -> Tile:
+    """A tile with other axes of extent 1; of a value its own shape is known."""
+    if own is None:
+        assert isinstance(tile, SSAValue)
+        own = shape_of(tile)
+    return tile if own == shape else Shaped(tile, shape)
+
+
+def _lanes(place: Place) -> Iterator[tuple[int, int]]:
+    """The lanes of the axes of a place that may be taken apart: the number of the axis, and of the lane."""
+    for number, axis in enumerate(place.axes):
+        if axis.mask is None and 1 < axis.extent <= MOST_LANES:
+            yield from ((number, lane) for lane in range(axis.extent))
 
 
 def other_of(op: memory.LoadOp) -> Attribute | None:

@@ -41,6 +41,11 @@ class Place:
     axes: tuple[Axis, ...]
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of a tile of the place; axes of one lane, which is not masked, are none."""
+        return tuple(axis.extent for axis in self.axes)
+
+    @property
     def is_masked(self) -> bool:
         """Whether some lanes may touch nothing."""
         return any(axis.mask is not None for axis in self.axes)
@@ -62,6 +67,11 @@ class Place:
         """The place where a counter has a value."""
         bindings = {counter: value}
         return Place(self.pointer, substitute(self.base, bindings), tuple(axis.at(bindings) for axis in self.axes))
+
+    def lane(self, number: int, lane: int) -> Place:
+        """The place of one lane of an axis."""
+        base = self.base + self.axes[number].stride * lane
+        return Place(self.pointer, base, (*self.axes[:number], *self.axes[number + 1 :]))
 
     @cached_property
     def regions(self) -> tuple[tuple[Expr, int, int], ...]:
@@ -97,6 +107,30 @@ class Place:
         return any(_steps_over(outer, inner) for outer, inner in (axes, axes[::-1]))
 
 
+def _between_lanes(one: Place, other: Place) -> bool:
+    """Whether a place lies between the lanes of another one, as a column of a table beside another column."""
+    distance = other.base - one.base
+    strides = {axis.stride for axis in one.axes} & {axis.stride for axis in other.axes}
+    for stride in [each.value for each in strides if isinstance(each, Const) and each.value > 0]:
+        reach, other_reach = (_reach_within(place, stride) for place in (one, other))
+        offset = distance % stride
+        if reach is None or other_reach is None or not isinstance(offset, Const):
+            continue
+        if offset.value > reach and offset.value + other_reach < stride:
+            return True
+    return False
+
+
+def _reach_within(place: Place, stride: int) -> int | None:
+    """How far the lanes of all axes but those of a stride reach; None where they go back, or vary."""
+    reach = 0
+    for axis in place.axes:
+        if not isinstance(axis.stride, Const) or axis.stride.value < 0:
+            return None
+        reach += 0 if axis.stride.value % stride == 0 else (axis.extent - 1) * axis.stride.value
+    return reach
+
+
 def _steps_over(outer: Axis, inner: Axis) -> bool:
     """Whether a step of one axis is at least as long as the whole other one."""
     if inner.mask is not None and outer.stride == inner.mask[1] * inner.stride:
@@ -117,6 +151,8 @@ class Places:
     room: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Elements that are there for certain behind some pointers."""
     known: dict[memory.AccessOp, Place] = field(default_factory=dict[memory.AccessOp, Place])
+    numbers: dict[memory.AccessOp, list[int]] = field(default_factory=dict[memory.AccessOp, list[int]])
+    """Of each access the axes of its view that are those of the place."""
 
     def of(self, access: memory.LoadOp | memory.WriteOp) -> Place:
         """The place of an access."""
@@ -128,26 +164,30 @@ class Places:
         view, indices = access.view_op, self.indices
         base: Expr = Const(0) if view.offset is None else indices.of(view.offset)
         axes: list[Axis] = []
+        numbers = self.numbers[access] = list[int]()
         places = zip(access.indices, access.block.data, view.sizes, view.strides, strict=True)
-        for index_value, extent, size_value, stride_value in places:
+        for number, (index_value, extent, size_value, stride_value) in enumerate(places):
             index, size, stride = indices.of(index_value), indices.extent(size_value), indices.extent(stride_value)
             base = base + index * stride
             if extent:
                 inside = indices.at_least_zero(index) and indices.at_least_zero(size - extent - index)
-                axes.append(Axis(extent, stride, None if inside else (index, size)))
+                if extent > 1 or not inside:
+                    axes.append(Axis(extent, stride, None if inside else (index, size)))
+                    numbers.append(number)
         return Place(view.pointer, base, tuple(axes))
 
     def is_there(self, place: Place) -> bool:
         """Whether a place may be read for certain, even where the program as written does not."""
-        room = self.room.get(place.pointer, 0)
+        room, is_natural = self.room.get(place.pointer, 0), self.indices.at_least_zero
         return any(
-            isinstance(origin, Const) and origin.value + low >= 0 and origin.value + high < room
-            for origin, low, high in place.regions
+            is_natural(origin + low) and is_natural(room - 1 - high - origin) for origin, low, high in place.regions
         )
 
     def apart(self, one: Place, other: Place) -> bool:
         """Whether two places are proved to share no element. Distinct pointers never lead to the same memory."""
         if one.pointer is not other.pointer:
+            return True
+        if _between_lanes(one, other) or _between_lanes(other, one):
             return True
         return any(self._apart(first, second) for first in one.regions for second in other.regions)
 

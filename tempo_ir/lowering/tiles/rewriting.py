@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile import memory, shape, structure
-from tempo_ir.dialects.tile.attributes import INDEX, element_of, shape_of
+from tempo_ir.dialects.tile.attributes import INDEX, TileType, element_of
 from tempo_ir.dialects.tile.builder import number_attribute
 from tempo_ir.index import Const
 from tempo_ir.lowering.tiles.indices import is_within
-from tempo_ir.lowering.tiles.known import Carried, Found, Masked, Merged, Taken, Tile
+from tempo_ir.lowering.tiles.known import Assembled, Carried, Found, Lane, Masked, Merged, Shaped, Taken, Tile
+from tempo_ir.lowering.tiles.lanes import Inserter, assembled, lane_of, reshaped
 from tempo_ir.lowering.tiles.places import Places
-
-Inserter: TypeAlias = Callable[[Operation], Operation]
 
 
 @dataclass
@@ -93,7 +91,8 @@ class Rewriting:
         """Rewrite the kernel."""
         for carried in self.found.carried:
             block = carried.loop.body.block
-            argument = block.insert_arg(carried.access.result.type, len(block.args))
+            tile_type = TileType.of(carried.place.shape, element_of(carried.access.result))
+            argument = block.insert_arg(tile_type, len(block.args))
             argument.name_hint = carried.access.result.name_hint
             self.values[carried] = argument
         for load, tile in self.found.loads.items():
@@ -125,11 +124,11 @@ class Rewriting:
         access = carried.access
         if carried.never:
             element = element_of(access.result)
-            zero = shape.ConstOp(number_attribute(0, element), shape_of(access.result))
+            zero = shape.ConstOp(number_attribute(0, element), carried.place.shape)
             return prelude.insert(zero).results[0]
         if carried.first is not None:
             return self.value(carried.first, prelude.loop, prelude)
-        return prelude.copy_load(access).result
+        return reshaped(prelude.copy_load(access).result, carried.place.shape, prelude.insert)
 
     def value(self, tile: Tile, before: Operation, prelude: Prelude | None = None) -> SSAValue:
         """A tile as a value that is there before an op; the mask of what a loop carries stands before the loop."""
@@ -149,16 +148,34 @@ class Rewriting:
                 value = self.value(inner, branch)
                 leave(value, branch)
                 return value
-            case Masked(inner, access):
+            case _:
                 put = prelude.insert if prelude is not None and before is prelude.loop else _inserter(before)
-                mask = self.mask(access, _inserter(before) if prelude is None else prelude.insert, prelude)
-                other = shape.ConstOp(
-                    number_attribute(0, access.view_type.element) if access.other is None else access.other
-                )
-                stored = self.value(inner, before)
+                return self.made(tile, before, put, prelude)
+
+    def made(self, tile: Tile, before: Operation, put: Inserter, prelude: Prelude | None) -> SSAValue:
+        """A tile that is made of others, by ops that `put` places."""
+
+        def part(inner: Tile) -> SSAValue:
+            value = self.value(inner, before, prelude)
+            if isinstance(before, structure.IfOp):
+                leave(value, before)
+            return value
+
+        match tile:
+            case Masked(inner, access):
+                mask = self.mask(access, put if prelude is None else prelude.insert, prelude)
+                element = access.view_type.element
+                other = shape.ConstOp(number_attribute(0, element) if access.other is None else access.other)
+                stored = part(inner)
                 select = ew.SelectOp(mask, stored, put(other).results[0])
                 select.result.name_hint = stored.name_hint
                 return put(select).results[0]
+            case Shaped(inner, extents):
+                return reshaped(part(inner), extents, put)
+            case Lane(inner, axis, lane):
+                return lane_of(part(inner), axis, lane, put)
+            case Assembled(lanes, axis):
+                return assembled([part(lane) for lane in lanes], axis, put)
             case _:
                 assert isinstance(tile, SSAValue)
                 return tile
@@ -167,7 +184,7 @@ class Rewriting:
         """Which lanes of an access lie inside of the sizes of its view."""
         masks: list[SSAValue] = []
         axes = self.places.of(access).axes
-        for position, (axis, number) in enumerate(zip(axes, access.tile_axes, strict=True)):
+        for position, (axis, number) in enumerate(zip(axes, self.places.numbers[access], strict=True)):
             if axis.mask is None:
                 continue
             start, size = access.indices[number], access.view_op.sizes[number]

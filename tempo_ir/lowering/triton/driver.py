@@ -13,7 +13,7 @@ are known those that are not needed at once share it: `buffers(T)` lists them, `
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp
@@ -29,6 +29,7 @@ from tempo_ir.lowering.kernels.draws import start_of
 from tempo_ir.lowering.kernels.layout import Layout, array_of, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.storage.intervals import buffer_intervals
+from tempo_ir.lowering.triton.copies import ends, waited_for
 from tempo_ir.lowering.triton.driver_names import (
     LOCALS,
     SUPPORT,
@@ -39,8 +40,8 @@ from tempo_ir.lowering.triton.driver_names import (
 )
 from tempo_ir.lowering.triton.expressions import Number, number_text, triton_type
 from tempo_ir.lowering.triton.python_text import condition_text, expression_text, extent_text, tuple_text
-from tempo_ir.lowering.triton.scalars import TABLE, Level, enclosing_loops
-from tempo_ir.lowering.triton.steps import WORTH_A_GRAPH, Part, has_checks, is_idle, parts, scalar_table
+from tempo_ir.lowering.triton.scalars import TABLE, Level
+from tempo_ir.lowering.triton.steps import WORTH_A_GRAPH, Part, is_idle, parts, scalar_table
 from tempo_ir.lowering.triton.values import identifier_of
 from tempo_ir.lowering.triton.writer import INDENT, Lines, Names
 from tempo_ir.names import fresh_name
@@ -68,6 +69,7 @@ class _Driver:
         self.symbols = symbol_names(module, self.names)
         self.most = most_of(self.program)
         self.allocs = [op for op in self.program.operations() if isinstance(op, loop.AllocOp) and _is_used(op)]
+        self.has_copies = any(isinstance(op, loop.TransferOp) for op in self.program.walk())
         self.statuses: dict[Operation, str] = {}
         self.iterators: dict[str, str] = {}
         self.hosts: dict[str, str] = {}
@@ -88,6 +90,8 @@ class _Driver:
         head, self.lines = self.lines, Lines()
         self.block(self.program.body.block)
         outputs = [op for op in self.program.body.block.ops if isinstance(op, loop.OutputOp)]
+        if self.has_copies:
+            self.lines.add("copies.finish()")
         if buffers:
             self.lines.add("arena.give(memory)")
         self.give_back([f"{_string(op.key.data)}: {self.result(op)}" for op in outputs])
@@ -217,6 +221,8 @@ class _Driver:
         sizes = ", ".join(self.symbols[symbol] for symbol in sorted(symbols))
         self.lines.add(f"memory = arena.take(buffers({sizes}), device)")
         self.unpack([*listed])
+        if self.has_copies:
+            self.lines.add(f"copies = {self.support('Copies')}(memory)")
         for name in dict.fromkeys(self.statuses.values()):
             self.lines.add(f"{name}.zero_()")
         if (level := self.table.level_of(None)) is not None:
@@ -315,6 +321,7 @@ class _Driver:
 
     def block(self, block: Block, level: Level | None = None) -> None:
         """The operations of a block; of a loop's body the scalars of the step are computed first."""
+        last = ends(block)
         for part in parts(block, self.table):
             if self.is_step(part, level):
                 self.step(part, level)
@@ -324,18 +331,27 @@ class _Driver:
                 for op in part.ops:
                     self.operation(op)
             level = None
+            for op in part.ops:
+                for buffer in last.get(op, ()):
+                    self.lines.add(f"copies.wait({self.names[buffer]})")
         if level is not None:
             self.compute(level)
 
     def is_step(self, part: Part, level: Level | None) -> bool:
         """Whether a part of a loop's body is a function, which a graph may repeat and is worth it."""
         total = part.launches + (level is not None)
-        return self.guards is None and part.repeatable and total >= WORTH_A_GRAPH and bool(enclosing_loops(part.ops[0]))
+        return (
+            self.guards is None
+            and part.repeatable
+            and total >= WORTH_A_GRAPH
+            and bool(loop.enclosing_loops(part.ops[0]))
+        )
 
     def step(self, part: Part, level: Level | None) -> None:
         """A function of what a graph may repeat, which is told the guards that change from step to step; its call."""
-        iterator = enclosing_loops(part.ops[0])[0].iterator
+        iterator = loop.enclosing_loops(part.ops[0])[-1].iterator
         name = self.names.unique(f"step_{iterator}")
+        self.mirrored(part.ops, self.waits)
         outside, self.lines, self.guards = self.lines, Lines(2), {}
         if level is not None:
             self.compute(level)
@@ -345,29 +361,46 @@ class _Driver:
         self.steps.add(f"def {name}({', '.join(guards.values())}):")
         self.steps.lines += [*body.lines, ""]
         self.lines.add(f"steps.run({', '.join([name, *guards])})")
-        self.checks(part.ops)
+        self.mirrored(part.ops, self.check)
 
-    def checks(self, ops: Iterable[Operation]) -> None:
-        """The checks among operations, with their guards."""
+    def mirrored(self, ops: Iterable[Operation], lines_of: Callable[[Operation], list[str]]) -> None:
+        """Lines for operations, equal ones once, under guards as the operations stand."""
+        seen: set[str] = set()
         for op in ops:
-            match op:
-                case loop.CheckOp():
-                    self.check(op)
-                case loop.IfOp() if has_checks([op]):
-                    with self.lines.block(f"if {condition_text(op.condition, self.symbols)}:"):
-                        self.checks(op.then.block.ops)
-                    if op.otherwise is not None and has_checks(op.otherwise.block.ops):
-                        with self.lines.block("else:"):
-                            self.checks(op.otherwise.block.ops)
-                case _:
-                    pass
+            if not isinstance(op, loop.IfOp):
+                for line in [line for line in lines_of(op) if line not in seen]:
+                    self.lines.add(line)
+                    seen.add(line)
+                continue
+            sides = [(f"if {condition_text(op.condition, self.symbols)}:", op.then)]
+            sides += [] if op.otherwise is None else [("else:", op.otherwise)]
+            wanted = [any(map(lines_of, side.walk())) for _, side in sides]
+            for number, (header, side) in enumerate(sides):
+                if any(wanted[number:]):
+                    with self.lines.block(header):
+                        self.mirrored(side.block.ops, lines_of)
 
-    def check(self, op: loop.CheckOp) -> None:
+    def waits(self, op: Operation) -> list[str]:
+        """What is waited for before an operation: copies of rows that it touches."""
+        found: list[str] = []
+        for buffer, index in waited_for(op):
+            place = ""
+            if index is not None:
+                offset = array_of(loop.BufferAccess.of(buffer, index), self.layouts[buffer]).offset
+                place = f", {self.integer(offset)}"
+            found.append(f"copies.wait({self.names[buffer]}{place})")
+        return found
+
+    def check(self, op: Operation) -> list[str]:
         """What a kernel has left is read and, if it is an error, raised."""
+        if not isinstance(op, loop.CheckOp):
+            return []
         messages = ", ".join(map(_string, op.messages))
-        self.lines.add(f"{self.support('check')}({self.statuses[op]}, [{messages}], {self.point(op.point)})")
+        return [f"{self.support('check')}({self.statuses[op]}, [{messages}], {self.point(op.point)})"]
 
     def operation(self, op: Operation) -> None:
+        if self.guards is None:  # for a step all is waited for before it
+            self.mirrored([] if isinstance(op, loop.IfOp) else [op], self.waits)
         match op:
             case loop.ForOp():
                 self.loop(op)
@@ -377,11 +410,12 @@ class _Driver:
                 self.launch(op)
             case loop.CheckOp():
                 if self.guards is None:  # of a step all come when it is over
-                    self.check(op)
+                    self.mirrored([op], self.check)
             case loop.HostOp():
                 self.host(op)
             case loop.TransferOp():
-                self.lines.add(f"{self.rows(op.target)}.write({self.rows(op.source)}.read())")
+                way = op.name.partition(".")[2]
+                self.lines.add(f"copies.{way}({self.rows(op.source)}, {self.rows(op.target)})")
             case loop.ComputeOp() if (literal := _literal(op)) is not None:
                 self.literal(op, literal)
             case loop.ComputeOp() if (inner := library_op(op)) is not None:

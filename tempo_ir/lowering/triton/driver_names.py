@@ -11,11 +11,15 @@ from tempo_ir.lowering.kernels.layout import most_of
 from tempo_ir.lowering.triton.values import identifier_of
 from tempo_ir.lowering.triton.writer import RESERVED, Names, identifier
 
-SUPPORT = tuple(
-    "Arena Bound Buffer ProgramError Rows Steps argsort call_host check make_host placed scatter_add sort".split()
+SUPPORT = (
+    *"Arena Bound Buffer Copies ProgramError Rows Steps".split(),
+    *"argsort call_host check make_host placed scatter_add sort".split(),
 )
 """What `support.py` gives."""
-LOCALS = tuple("arena arrays buffers device extents graphs hosts kernels memory scalars seed start steps torch".split())
+LOCALS = (
+    *"arena arrays buffers copies device extents graphs hosts".split(),
+    *"kernels memory scalars seed start steps torch".split(),
+)
 """What drivers call things that have no name of the program's."""
 
 

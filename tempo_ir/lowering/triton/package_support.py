@@ -107,12 +107,13 @@ class Memory:
     """Buffers cut from one piece of memory of the device, and those of the host from a pinned one of its own."""
 
     def __init__(self, buffers, device):
-        self.buffers, self.device, found = buffers, device, {}
+        self.buffers, self.device, self.pieces, found = buffers, device, [], {}
         for host in (False, True):
             some = {name: buffer for name, buffer in buffers.items() if buffer.host == host}
             places, size = offsets(some)
             where = {"device": "cpu", "pin_memory": is_gpu(device)} if host else {"device": device}
             piece = torch.empty(size, dtype=torch.uint8, **where)
+            self.pieces.append(piece)
             found |= {name: buffer.cut(piece, places[name]) for name, buffer in some.items()}
         self.tensors = tuple(found[name] for name in buffers)
 
@@ -144,6 +145,52 @@ def is_gpu(device):
 def place_of(device):
     """The device and its current stream, where work is done in order."""
     return device, torch.cuda.current_stream(device).cuda_stream if is_gpu(device) else None
+
+
+class Copies:
+    """Copies of rows between the memory of a call on the device and with the host, on a stream of their own.
+
+    A copy begins when all that was launched before it is done. Whoever overwrites a row of the device that a copy reads
+    or writes, or reads one that it writes, waits for it; copies follow each other.
+    """
+
+    def __init__(self, memory):
+        self.device, self.stream, self.done = memory.device, None, {}
+        if is_gpu(self.device):
+            self.stream = torch.cuda.Stream(self.device)
+            memory.pieces[0].record_stream(self.stream)
+
+    def offload(self, source, target):
+        """Copy rows of the device to the host."""
+        self.copy(source, target, source)
+
+    def fetch(self, source, target):
+        """Copy rows of the host to the device."""
+        self.copy(source, target, target)
+
+    def copy(self, source, target, row):
+        """Copy rows; `row` are those of the device."""
+        if self.stream is None:
+            target.write(source.read())
+            return
+        self.stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(self.stream):
+            target.read().copy_(source.read(), non_blocking=True)
+            done = torch.cuda.Event()
+            done.record(self.stream)
+        self.done.setdefault(row.flat.data_ptr(), {})[row.offset] = done
+
+    def wait(self, buffer, place=None):
+        """Let what is launched from now on come after the copy of the row at a place of a buffer, or of all rows."""
+        rows = self.done.get(buffer.data_ptr(), {})
+        for known in [*rows] if place is None else [place]:
+            if known in rows:
+                torch.cuda.current_stream(self.device).wait_event(rows.pop(known))
+
+    def finish(self):
+        """Let what is launched from now on come after all copies."""
+        if self.stream is not None:
+            torch.cuda.current_stream(self.device).wait_stream(self.stream)
 
 
 class Steps:

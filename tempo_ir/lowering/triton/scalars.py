@@ -35,17 +35,6 @@ PLACE = "at"
 """The parameter of kernels that says where in the table theirs stand."""
 
 
-def enclosing_loops(op: Operation) -> list[loop.ForOp]:
-    """The loops round an operation, innermost first."""
-    found: list[loop.ForOp] = []
-    parent = op.parent_op()
-    while parent is not None:
-        if isinstance(parent, loop.ForOp):
-            found.append(parent)
-        parent = parent.parent_op()
-    return found
-
-
 def own_scalars(launch: loop.LaunchOp, kernel: KernelOp) -> tuple[Expr, ...]:
     """The scalars that a kernel is given, without those that are extents of its grid."""
     return launch.scalars[: len(kernel.body.block.args) - len(launch.buffers)]
@@ -59,7 +48,7 @@ def stepped_arguments(module: ModuleOp) -> dict[str, tuple[int, ...]]:
         name = launch.kernel.root_reference.data
         if name not in kernels:
             continue
-        iterators = {each.iterator for each in enclosing_loops(launch)}
+        iterators = {each.iterator for each in loop.enclosing_loops(launch)}
         for number, scalar in enumerate(own_scalars(launch, kernels[name]), len(launch.buffers)):
             if free_symbols(scalar) & iterators:
                 found.setdefault(name, set()).add(number)
@@ -131,7 +120,7 @@ class ScalarTable:
     def _iterators(self, launch: loop.LaunchOp) -> list[str]:
         """The iterators that the scalars of a launch name, outermost first."""
         named = {symbol for scalar in self.given(launch) for symbol in free_symbols(scalar)}
-        return [each.iterator for each in reversed(enclosing_loops(launch)) if each.iterator in named]
+        return [each.iterator for each in loop.enclosing_loops(launch) if each.iterator in named]
 
     def _is_counted(self, each: loop.ForOp) -> bool:
         """Whether a launch in a loop names its iterator."""
@@ -141,7 +130,7 @@ class ScalarTable:
         """The counters that a level may read: its own, and those of the loops round it."""
         if level.loop is None:
             return {}
-        names = [level.loop.iterator, *(each.iterator for each in enclosing_loops(level.loop))]
+        names = [level.loop.iterator, *(each.iterator for each in loop.enclosing_loops(level.loop))]
         return {name: self.counters[name] for name in names if name in self.counters}
 
     def _level(self, each: loop.ForOp | None, *, late: bool) -> Level:
@@ -156,7 +145,7 @@ class ScalarTable:
         """Where the scalars of a launch stand: with the innermost loop whose iterator they name."""
         scalars = self.given(launch)
         named = {symbol for scalar in scalars for symbol in free_symbols(scalar)}
-        owner = next((each for each in enclosing_loops(launch) if each.iterator in named), None)
+        owner = next((each for each in reversed(loop.enclosing_loops(launch)) if each.iterator in named), None)
         late = owner is None and self._bound in named and launch not in self._early
         level = self._level(owner, late=late)
         if scalars not in level.groups:

@@ -40,11 +40,6 @@ def is_idle(op: Operation) -> bool:
     )
 
 
-def has_checks(ops: Iterable[Operation]) -> bool:
-    """Whether a check stands among operations."""
-    return any(isinstance(inner, loop.CheckOp) for op in ops for inner in op.walk())
-
-
 @dataclass(frozen=True)
 class Part:
     """Operations that stand side by side: such as a graph may repeat, or one other."""
