@@ -55,7 +55,7 @@ CATALOGUE = {
 RECURRENCES = {
     "recurrent": lambda: recurrences.rnn(batch=1024, width=64),
     "recurrent bf16": lambda: recurrences.rnn(batch=1024, width=64, dtype=tp.bf16),
-    "recurrent, 128 wide": lambda: recurrences.rnn(batch=1024, width=128),
+    "recurrent bf16, 256 wide": lambda: recurrences.rnn(batch=1024, width=256, dtype=tp.bf16),
     "gru": lambda: recurrences.gru(batch=1024, inputs=32, width=64),
     "lstm": lambda: recurrences.lstm(batch=1024, inputs=32, width=64),
     "back through time": lambda: recurrences.back_through_time(batch=1024, width=64),
