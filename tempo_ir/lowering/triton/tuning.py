@@ -27,6 +27,8 @@ THREADS = 32
 """Of a warp."""
 HELD = 64
 """Words of a written-out product from which on a thread holds too many, beside everything else."""
+CARRIED = 32
+"""Words that a thread carries through a loop of products, from which on it has few registers for anything else."""
 OPERANDS = 256
 """Words that a thread may hold of the operands of a dot."""
 STAGED, MOST_STAGES = 56 * 1024, 4
@@ -51,10 +53,19 @@ def has_tensor_cores(op: DotOp, precision: str) -> bool:
 def warps_of(kernel: KernelOp, precision: str) -> int:
     """The warps of a program."""
     dots = [op for op in kernel.walk() if isinstance(op, DotOp)]
+    loops = [op for op in kernel.walk() if isinstance(op, ForOp)] if dots else []
     warps = WARPS
-    while warps < MOST_WARPS and any(_is_crowded(op, precision, warps) for op in dots):
+    while warps < MOST_WARPS and (
+        any(_is_crowded(op, precision, warps) for op in dots)
+        or any(_carried_words(op) > CARRIED * warps * THREADS for op in loops)
+    ):
         warps *= 2
     return warps
+
+
+def _carried_words(op: ForOp) -> int:
+    """Words of 32 bits that a loop carries."""
+    return sum(math.prod(shape_of(value)) * max(1, bit_width(element_of(value)) // 32) for value in op.carried)
 
 
 def stages_of(kernel: KernelOp) -> int:
