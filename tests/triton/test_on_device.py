@@ -31,6 +31,10 @@ def test_in_the_interpreter():
     passes("calls_in_the_interpreter.py", 20, TRITON_INTERPRET="1")
 
 
+def test_steps_as_graphs_in_the_interpreter():
+    passes("graphs_in_the_interpreter.py", 17, TRITON_INTERPRET="1")
+
+
 def test_on_a_device_that_records():
     passes("calls_on_a_recording_device.py", 7)
 
