@@ -42,6 +42,9 @@ CATALOGUE = {
     "attention, width 256": lambda: catalogue.attention(width=256),
     "attention, 300 heads": lambda: catalogue.attention(heads=300, width=128, dtype=tp.bf16),
     "attention, long window": lambda: catalogue.attention(width=256, window=4096, dtype=tp.bf16),
+    "prefill": lambda: catalogue.prefill(),
+    "prefill, width 128": lambda: catalogue.prefill(group=3, width=128, dtype=tp.bf16),
+    "prefill, width 80, window": lambda: catalogue.prefill(group=8, width=80, dtype=tp.f16, window=256),
     "matmul": lambda: catalogue.matmul(),
     "matmul bf16": lambda: catalogue.matmul(dtype=tp.bf16),
     "matmul f16, 37 columns": lambda: catalogue.matmul(dtype=tp.f16, n=37),
@@ -55,7 +58,7 @@ CATALOGUE = {
 RECURRENCES = {
     "recurrent": lambda: recurrences.rnn(batch=1024, width=64),
     "recurrent bf16": lambda: recurrences.rnn(batch=1024, width=64, dtype=tp.bf16),
-    "recurrent, 128 wide": lambda: recurrences.rnn(batch=1024, width=128),
+    "recurrent bf16, 256 wide": lambda: recurrences.rnn(batch=1024, width=256, dtype=tp.bf16),
     "gru": lambda: recurrences.gru(batch=1024, inputs=32, width=64),
     "lstm": lambda: recurrences.lstm(batch=1024, inputs=32, width=64),
     "back through time": lambda: recurrences.back_through_time(batch=1024, width=64),

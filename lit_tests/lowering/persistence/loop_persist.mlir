@@ -11,10 +11,10 @@
 // TILE: loop.launch @contract_add_tanh_over_t(%h, %w, %x)[T]
 // TILE: tile.kernel @contract_add_tanh_over_t({{.*}}, %T: index) grid [3] {
 // TILE: %[[P:[0-9a-z]+]] = tile.program_id 0
-// TILE: %[[W:[0-9a-z]+]] = tile.load %{{.*}} block [8, 8]
 // TILE: tile.for %t = %{{.*}} to %T step 1 {
 // TILE: %[[X:[0-9a-z]+]] = tile.load %{{.*}}[%[[ROW:[0-9a-z]+]], %{{.*}}] block [16, 8]
 // TILE: %[[H:[0-9a-z]+]] = tile.load %{{.*}}[%[[ROW]], %{{.*}}] block [16, 8]
+// TILE: %[[W:[0-9a-z]+]] = tile.load %{{.*}} block [8, 8]
 // TILE: tile.dot %[[H]], %[[W]]
 // TILE: tile.store %{{.*}}[%[[ROW]], %{{.*}}] block [16, 8]
 loop.program @recurrent dims(t: T) {

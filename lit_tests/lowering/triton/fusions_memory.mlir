@@ -35,10 +35,10 @@ sdg.program @rows {
 // A draw: Philox by its counter, made normal in the same kernel.
 
 // CHECK:       # ---- random_kernel_over_t.py
-// CHECK:       # grid: one program
+// CHECK:       # grid: 1 (offsets by BLOCK)
 // CHECK-NEXT:  @triton.jit(do_not_specialize=["T", "call_start_t", "call_seed"])
 // CHECK-NEXT:  def random_kernel_over_t(b0_ptr, T: "i64", call_start_t: "i64", call_seed: "i64"):
-// CHECK-NEXT:      offsets = tl.arange(0, BLOCK)
+// CHECK-NEXT:      offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
 // CHECK-NEXT:      inside_offsets = offsets < 100
 // CHECK-NEXT:      positions = offsets.to(tl.int64)
 // CHECK-NEXT:      converted = positions.to(tl.uint32)
@@ -169,10 +169,10 @@ sdg.program @tail dims(t: T) {
 // CHECK-NEXT:      h = x * 2.0
 // CHECK-NEXT:      tl.store(h_ptr + offsets, h)
 // CHECK:       # ---- add_tanh_over_t.py
-// CHECK:       # grid: one program
+// CHECK:       # grid: 1 (offsets by BLOCK)
 // CHECK-NEXT:  @triton.jit(do_not_specialize=["T"])
 // CHECK-NEXT:  def add_tanh_over_t(h_ptr, x_ptr, T: "i64"):
-// CHECK-NEXT:      offsets = tl.arange(0, BLOCK)
+// CHECK-NEXT:      offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
 // CHECK-NEXT:      start = tl.full((), 0, tl.int64) + 1
 // CHECK-NEXT:      if start < T:
 // CHECK-NEXT:          h = tl.load(h_ptr + offsets)

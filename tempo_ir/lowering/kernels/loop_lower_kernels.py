@@ -28,7 +28,7 @@ from functools import cached_property
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
@@ -39,7 +39,6 @@ from tempo_ir.dialects.loop import (
     BufferType,
     CheckOp,
     ForOp,
-    IfOp,
     LaunchOp,
     ProgramOp,
 )
@@ -48,7 +47,7 @@ from tempo_ir.dialects.loop.ending import verify_ending
 from tempo_ir.dialects.loop.transfers import is_copied
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.tile.structure import KernelOp
-from tempo_ir.index.expr import TRUE, Index
+from tempo_ir.index.expr import Index
 from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
@@ -58,7 +57,7 @@ from tempo_ir.lowering.kernels.loop_split_softmax import split_softmax
 from tempo_ir.lowering.kernels.named_points import name_points
 from tempo_ir.lowering.kernels.naming import name_pointers
 from tempo_ir.lowering.kernels.orders import order_axes
-from tempo_ir.lowering.kernels.persistent import Persistent, has_iterations, persistent_kernel
+from tempo_ir.lowering.kernels.persistent import Persistent, persistent_kernel
 from tempo_ir.lowering.kernels.persistent_check import OtherRowsTouched, check_rows
 from tempo_ir.lowering.kernels.translation import (
     Translation,
@@ -192,16 +191,12 @@ class _Lowering:
             return set()
         launch = LaunchOp(persistent.kernel.sym_name, persistent.buffers, persistent.scalars)
         launch.location = loop.location
-        replaced: Operation = launch
-        if persistent.reads_ahead and (condition := has_iterations(loop)) != TRUE:
-            replaced = IfOp(condition, Region(Block([launch])))
-            replaced.location = loop.location
         block = loop.parent
         assert block is not None
         for alloc in [op for op in loop.body.walk() if isinstance(op, AllocOp)]:
             alloc.detach()
             block.insert_op_before(alloc, loop)
-        block.insert_op_before(replaced, loop)
+        block.insert_op_before(launch, loop)
         gone = set(leaves_of(loop.body.block))
         loop.detach()
         loop.erase()

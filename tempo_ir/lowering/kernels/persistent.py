@@ -17,10 +17,10 @@ tile.kernel @a_b_over_t(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %y: !tile.ptr<f3
   }
 }
 ```
-What a launch passed is computed from the counter. Other axes of a grid become loops of the program. What does not vary
-stands before the loops: numbers, views, and blocks of memory that is only read, as many as registers are there for.
-Values go from one kernel to the next through memory, where a barrier stands between a write and what reads it
-(`triton.hazards`).
+What a launch passed is computed from the counter. Other axes of a grid become loops of the program. Numbers and views
+that do not vary stand before the loops. Values go from one kernel to the next through memory, where a barrier stands
+between a write and what reads it (`triton.hazards`); tile-forward-stores keeps them in registers, and what is read in
+all iterations.
 """
 
 from __future__ import annotations
@@ -28,39 +28,29 @@ from __future__ import annotations
 from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from math import prod
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import Pure
 
-from tempo_ir.dialects.loop import BodyOperation, BufferDim, BufferType, ForOp, IfOp
-from tempo_ir.dialects.tile import memory, structure
-from tempo_ir.dialects.tile.attributes import ALONG, PointerType, bit_width, element_of, shape_of
+from tempo_ir.dialects.loop import BodyOperation, BufferType, ForOp, IfOp
+from tempo_ir.dialects.tile import structure
+from tempo_ir.dialects.tile.attributes import ALONG, PointerType
 from tempo_ir.dialects.tile.builder import Value
 from tempo_ir.dialects.types import element
-from tempo_ir.index import Cond, Const, Expr, as_expr, compare, simplify, substitute
-from tempo_ir.index.rules import PROGRAM_FACTS
+from tempo_ir.index import Const, Expr, as_expr, simplify, substitute
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder, name_axis
 from tempo_ir.lowering.kernels.translation import Translation, leaf_buffers, pointer_names
 from tempo_ir.lowering.kernels.translator import Unsupported
 
-HELD = 4096
-"""Words of 32 bits that a program may hold through all iterations, of memory that it only reads."""
-
 
 @dataclass(frozen=True)
 class Persistent:
-    """The kernel of a loop, the buffers that its launch passes, and the scalars, those of its grid last.
-
-    `reads_ahead` says that it reads rows before the first iteration which may not be there: it must not run where there
-    is no iteration.
-    """
+    """The kernel of a loop, the buffers that its launch passes, and the scalars, those of its grid last."""
 
     kernel: structure.KernelOp
     buffers: tuple[SSAValue, ...]
     scalars: tuple[Expr, ...]
-    reads_ahead: bool
 
 
 def persistent_kernel(loop: ForOp, name: str, members: Mapping[BodyOperation, Translation]) -> Persistent:
@@ -71,10 +61,8 @@ def persistent_kernel(loop: ForOp, name: str, members: Mapping[BodyOperation, Tr
     buffers = tuple(dict.fromkeys(buffer for leaf in members for buffer in leaf_buffers(leaf)))
     names = pointer_names(buffers)
     builder = ScopedBuilder(name, {names[buffer]: PointerType(_element(buffer)) for buffer in buffers}, [])
-    written = {access.buffer for leaf in members for access in leaf.writes}
     pointers = {buffer: builder[names[buffer]].ssa for buffer in buffers}
-    read_only = {pointers[buffer]: not _dims(buffer) for buffer in buffers if buffer not in written}
-    copier = _Copier(builder, read_only)
+    copier = _Copier(builder)
     grid: tuple[Expr, ...] = ()
     if loop.programs:
         grid = _grid_of_rows(members.values())
@@ -83,17 +71,12 @@ def persistent_kernel(loop: ForOp, name: str, members: Mapping[BodyOperation, Tr
     _Iterations(copier, members, pointers).loop(loop)
     open_axes = tuple(extent for extent in grid if not isinstance(extent, Const))
     builder.set_grid([extent.value if isinstance(extent, Const) else None for extent in grid])
-    return Persistent(builder.finish(), buffers, (*builder.scalars, *open_axes), copier.reads_ahead)
+    return Persistent(builder.finish(), buffers, (*builder.scalars, *open_axes))
 
 
 def _element(buffer: SSAValue) -> Attribute:
     assert isinstance(buffer.type, BufferType)
     return element(buffer.type.row)
-
-
-def _dims(buffer: SSAValue) -> tuple[BufferDim, ...]:
-    assert isinstance(buffer.type, BufferType)
-    return buffer.type.dims
 
 
 def _grid(translation: Translation) -> list[Expr]:
@@ -127,11 +110,7 @@ class _Iterations:
         builder = self.copier.builder
         lower, upper = self.read(op.lower), self.read(op.upper)
         low, high = (Const(0), simplify(upper - lower)) if op.down else (lower, upper)
-        outermost = not self.known
-        with (
-            self.copier.opened(may_be_left_out=not outermost),
-            builder.loop(builder.index(low), builder.index(high)) as loop,
-        ):
+        with self.copier.opened(), builder.loop(builder.index(low), builder.index(high)) as loop:
             loop.index.named(op.iterator if not op.down else f"{op.iterator}_step")
             counter = builder.counter(loop.index, low, high, op.iterator)
             at = simplify(upper - 1 - counter) if op.down else counter
@@ -154,10 +133,10 @@ class _Iterations:
         """A guard."""
         builder = self.copier.builder
         condition = builder.condition(substitute(op.condition, self.known))
-        with self.copier.opened(may_be_left_out=True), builder.when(condition):
+        with self.copier.opened(), builder.when(condition):
             self.block(op.then.block)
         if op.otherwise is not None and op.otherwise.block.ops:
-            with self.copier.opened(may_be_left_out=True), builder.otherwise():
+            with self.copier.opened(), builder.otherwise():
                 self.block(op.otherwise.block)
 
     def member(self, leaf: BodyOperation) -> None:
@@ -183,7 +162,7 @@ class _Iterations:
             copier.programs = places
             copier.block(kernel.body.block)
             return
-        with copier.opened(may_be_left_out=True), builder.loop(0, builder.index(grid[0])) as loop:
+        with copier.opened(), builder.loop(0, builder.index(grid[0])) as loop:
             copier.depths[loop.index.ssa] = builder.level
             self.programs(kernel, grid[1:], axis + 1, {**places, axis: loop.index.ssa})
 
@@ -203,27 +182,19 @@ class _Copier:
     """Copies the bodies of kernels, each op as far outside as what it is made of allows, and equal ones once."""
 
     builder: ScopedBuilder
-    read_only: Mapping[SSAValue, bool]
-    """The pointers to what no program writes, with whether there is one row of it, hence always."""
     program: SSAValue | None = None
     programs: Mapping[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     """The program of the kernel that is copied, per axis of its grid."""
     values: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     scopes: list[dict[Hashable, Sequence[SSAValue]]] = field(default_factory=lambda: [{}])
-    branches: list[bool] = field(default_factory=lambda: [False])
-    """Per scope whether what stands there may be left out, though the scope around it runs."""
-    held: int = 0
-    reads_ahead: bool = False
 
     @contextmanager
-    def opened(self, *, may_be_left_out: bool) -> Generator[None]:
+    def opened(self) -> Generator[None]:
         """A scope of the builder is open."""
         self.scopes.append({})
-        self.branches.append(may_be_left_out)
         yield
         self.scopes.pop()
-        self.branches.pop()
 
     def know(self, old: SSAValue, new: SSAValue, depth: int) -> None:
         """What a value of the body is in the copy, and within how many scopes it varies."""
@@ -253,7 +224,7 @@ class _Copier:
         builder = self.builder
         start = [Value(builder, self.values[value]) for value in op.init]
         low, high = (Value(builder, self.values[value]) for value in (op.low, op.high))
-        with self.opened(may_be_left_out=True), builder.loop(low, high, op.step_size, start, _along(op)) as loop:
+        with self.opened(), builder.loop(low, high, op.step_size, start, _along(op)) as loop:
             inside = [loop.index, *loop.carried]
             for old, new in zip(op.body.block.args, inside, strict=True):
                 new.ssa.name_hint = old.name_hint
@@ -267,19 +238,22 @@ class _Copier:
     def guard(self, op: structure.IfOp) -> None:
         """A branch of a kernel."""
         condition = Value(self.builder, self.values[op.condition])
-        with self.opened(may_be_left_out=True), self.builder.when(condition):
+        with self.opened(), self.builder.when(condition):
             self.block(op.then.block)
         if op.otherwise is not None:
-            with self.opened(may_be_left_out=True), self.builder.otherwise():
+            with self.opened(), self.builder.otherwise():
                 self.block(op.otherwise.block)
 
     def op(self, op: Operation) -> None:
         """An op without a body."""
         operands = [self.values[operand] for operand in op.operands]
-        depth = self._depth(op, operands)
+        depth = max((self.depths[operand] for operand in operands), default=0)
+        known = None
         key = op.name, tuple(operands), frozenset(op.properties.items()), tuple(op.result_types), _along(op)
-        shared = op.has_trait(Pure) or depth < self.builder.level
-        known = next((scope[key] for scope in self.scopes[: depth + 1] if key in scope), None) if shared else None
+        if not op.has_trait(Pure):
+            depth = self.builder.level
+        else:
+            known = next((scope[key] for scope in self.scopes[: depth + 1] if key in scope), None)
         if known is None:
             fresh = type(op).create(
                 operands=operands, result_types=op.result_types, properties=op.properties, attributes=op.attributes
@@ -290,50 +264,13 @@ class _Copier:
             with self.builder.at(depth):
                 self.builder.insert(fresh)
             known = fresh.results
-            if shared:
+            if op.has_trait(Pure):
                 self.scopes[depth][key] = known
-                if isinstance(op, memory.LoadOp):
-                    self.held += _words(op)
-                    self.reads_ahead |= not self._is_there(operands)
         for old, new in zip(op.results, known, strict=True):
             self.know(old, new, depth)
-
-    def _depth(self, op: Operation, operands: Sequence[SSAValue]) -> int:
-        """Within how many scopes an op must stand."""
-        level = self.builder.level
-        varying = max((self.depths[operand] for operand in operands), default=0)
-        if op.has_trait(Pure):
-            return varying
-        if not isinstance(op, memory.LoadOp) or _view(operands).pointer not in self.read_only:
-            return level
-        certain = next((depth for depth in range(level, 0, -1) if self.branches[depth]), 0)
-        depth = varying if self._is_there(operands) else max(varying, certain)
-        return depth if depth < level and self.held + _words(op) <= HELD else level
-
-    def _is_there(self, operands: Sequence[SSAValue]) -> bool:
-        """Whether what a load reads is there, whatever the guards around it say."""
-        view = _view(operands)
-        return view.offset is None and self.read_only[view.pointer]
 
 
 def _along(op: Operation) -> str | None:
     """The axis that an op says it runs along."""
     axis = op.attributes.get(ALONG)
     return axis.data if isinstance(axis, StringAttr) else None
-
-
-def _view(operands: Sequence[SSAValue]) -> memory.ViewOp:
-    """The view that a load with these operands reads."""
-    view = operands[0].owner
-    assert isinstance(view, memory.ViewOp)
-    return view
-
-
-def _words(op: memory.LoadOp) -> int:
-    """Words of 32 bits of what is read."""
-    return prod(shape_of(op.result)) * max(1, bit_width(element_of(op.result)) // 32)
-
-
-def has_iterations(loop: ForOp) -> Cond:
-    """The condition on which a loop has iterations."""
-    return simplify(compare("<", loop.lower, loop.upper), PROGRAM_FACTS)

@@ -102,8 +102,8 @@ def programs_of(loop: ForOp) -> int:
             raise Stays(f"{reason}, and {too_much}") from None
         return 0
     size = rows_of_a_program(block, rows)
-    if isinstance(rows.extent, int) and rows.extent <= size:
-        rows, size = None, 0
+    if isinstance(rows.extent, int):
+        size = min(size, 1 << (rows.extent - 1).bit_length())
     try:
         check_work(block, rows, size)
     except TooMuch as too_much:

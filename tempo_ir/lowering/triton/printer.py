@@ -26,6 +26,7 @@ from tempo_ir.dialects.tile.attributes import (
 from tempo_ir.lowering.triton.accesses import limit_of, masks_of, read_text, write_text
 from tempo_ir.lowering.triton.addresses import constant_of, fits_32_bits, is_natural, static_bounds
 from tempo_ir.lowering.triton.axes import Lane, along
+from tempo_ir.lowering.triton.estimates import candidates
 from tempo_ir.lowering.triton.expressions import (
     Call,
     Infix,
@@ -46,7 +47,7 @@ from tempo_ir.lowering.triton.style import DEFAULT_STYLE, KernelSource, Style, f
 from tempo_ir.lowering.triton.tuning import has_tensor_cores, is_written_out, stages_of, warps_of
 from tempo_ir.lowering.triton.uses import is_kept_narrow, is_updated_in_place, is_used_once, same_value, sections_of
 from tempo_ir.lowering.triton.values import Limit, Values, filled, identifier_of, literal_of
-from tempo_ir.lowering.triton.writer import INDENT, wrapped
+from tempo_ir.lowering.triton.writer import INDENT, spans, wrapped
 
 COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
     {
@@ -121,8 +122,15 @@ class _KernelPrinter:
             ", ".join(name.removeprefix("sdg.") for name in self.ops),
             self.stages,
             calls,
+            self.choices(),
             any(has_tensor_cores(op, self.style.precision) for op in self.kernel.walk() if isinstance(op, shape.DotOp)),
         )
+
+    def choices(self) -> tuple[tuple[int, int], ...]:
+        """Warps and stages that are worth a try on the machine."""
+        machine = self.style.machine
+        found = () if machine is None else candidates(self.kernel, machine, self.style.precision)
+        return tuple((choice.warps, choice.stages) for choice in found)
 
     def body(self) -> None:
         """The lines of the function: indices along axes that start at numbers or arguments, then the ops."""
@@ -158,7 +166,7 @@ class _KernelPrinter:
             if file:
                 lines.setdefault(file.rsplit("/", 1)[-1], set()).add(int(line))
         parts = textwrap.wrap(", ".join(self.ops), 116)
-        parts += [f"{name}:{_spans(numbers)}" for name, numbers in sorted(lines.items())]
+        parts += [f"{name}:{spans(numbers)}" for name, numbers in sorted(lines.items())]
         return [*(f"# {part}" for part in parts), f"# grid: {self.grid()}"]
 
     def grid(self) -> str:
@@ -581,14 +589,3 @@ def _own_type(op: shape.ReduceOp | shape.ScanOp | shape.DotOp) -> str:
     """Sums of narrow integers would be widened."""
     element = element_of(op.result)
     return f", dtype={triton_type(element)}" if not is_float(element) and bit_width(element) < 32 else ""
-
-
-def _spans(numbers: set[int]) -> str:
-    """`{8, 9, 10, 14}` as `8-10, 14`."""
-    spans: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        if spans and number == spans[-1][1] + 1:
-            spans[-1] = spans[-1][0], number
-        else:
-            spans.append((number, number))
-    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)

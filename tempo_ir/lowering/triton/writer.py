@@ -87,6 +87,17 @@ def wrapped(line: str) -> list[str]:
     return [line[: start + 1], *body, line[end:].rjust(len(line[end:]) + len(inner) - len(INDENT))]
 
 
+def spans(numbers: set[int]) -> str:
+    """`{8, 9, 10, 14}` as `8-10, 14`."""
+    spans: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1] = spans[-1][0], number
+        else:
+            spans.append((number, number))
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+
+
 class Lines:
     """Lines of Python at a depth of indentation."""
 
