@@ -177,7 +177,7 @@ class Tuned:
     def _measured(self, grid: tuple[int, ...], arguments: Sequence[Any]) -> tuple[int, int] | None:
         """The fastest choice; None while a graph is made, or where there is no memory for copies."""
         import torch
-        from triton.runtime.errors import OutOfResources
+        from triton.runtime.errors import OutOfResources, PTXASError
 
         on_gpu = arguments[0].device.type == "cuda"
         if on_gpu and torch.cuda.is_current_stream_capturing():
@@ -188,7 +188,7 @@ class Tuned:
             return None
         seconds: dict[tuple[int, int], float] = {}
         for choice, bound in self.bounds.items():
-            with suppress(OutOfResources):  # a choice that the device has no room for
+            with suppress(OutOfResources, PTXASError):  # a choice that the device has no room for
                 bound[grid](*copies)  # compiles it
                 seconds[choice] = measured(lambda bound=bound: bound[grid](*copies), on_gpu)
         return min(seconds, key=seconds.__getitem__, default=None)
