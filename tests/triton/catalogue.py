@@ -95,3 +95,15 @@ def adam(width=64):
     x = tp.input("x", tp.f32[16, width], over=i)
     w = tp.state("w", tp.f32[width, width], steps=i)
     optim.Adam(1e-2).minimize(tp.mean((x @ w[i]) ** 2), w)
+
+
+@tp.program
+def prefill(dtype=tp.f32, heads=2, group=4, width=64, window=None):
+    """Causal attention of all queries of a prompt at once, or over a window."""
+    p, P = tp.dim("p")
+    q = tp.input("q", dtype[heads, group, width], over=p)[0:P]
+    k, v = (tp.input(name, dtype[heads, width], over=p)[0:P] for name in "kv")
+    m, n = tp.arange(P).reshape(-1, 1), tp.arange(P).reshape(1, -1)
+    seen = n <= m if window is None else (n <= m) & (n > m - window)
+    scores = tp.where(seen, tp.einsum("mhgd,nhd->hgmn", q, k) * width**-0.5, float("-inf"))
+    tp.output("mixed", tp.einsum("hgmn,nhd->mhgd", tp.softmax(scores), v))

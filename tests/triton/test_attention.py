@@ -1,6 +1,9 @@
-"""Attention on a GPU: keys in shares that are computed side by side and combined; in Triton's interpreter."""
+"""Attention on a GPU, in Triton's interpreter: keys in shares that are computed side by side and combined, and blocks
+of queries over the keys that they may see."""
 
 from __future__ import annotations
+
+import re
 
 import ml_dtypes
 import numpy as np
@@ -9,8 +12,10 @@ import pytest
 import tempo_ir as tp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.kernels.blocks import TARGETS
+from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.interpreter import run_interpreted
 from tempo_ir.runtime.compiler import lower, module_of
+from tests.triton import catalogue
 
 NUMPY = {tp.f32: np.dtype(np.float32), tp.f16: np.dtype(np.float16), tp.bf16: np.dtype(ml_dtypes.bfloat16)}
 TOLERANCE = {tp.f32: 1e-5, tp.f16: 4e-3, tp.bf16: 3e-2}
@@ -112,3 +117,99 @@ def test_how_many_shares_there_are():
     assert blocks.key_shares(4096, 8) == 16
     assert blocks.key_shares(511, 8) == 1
     assert TARGETS["cpu"].key_shares(None, 1) == 1
+
+
+def causal(inputs: dict[str, np.ndarray], window: int | None) -> np.ndarray:
+    """Attention of all queries to what comes no later, in f64."""
+    q, k, v = (inputs[name].astype(np.float64) for name in "qkv")
+    scores = np.einsum("mhgd,nhd->hgmn", q, k) * q.shape[-1] ** -0.5
+    m, n = np.arange(len(q))[:, None], np.arange(len(q))
+    scores = np.where((n <= m) & (n > m - (window or len(q))), scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return np.einsum("hgmn,nhd->mhgd", weights / weights.sum(axis=-1, keepdims=True), v)
+
+
+@pytest.mark.parametrize(
+    ("steps", "dtype", "settings"),
+    [
+        (1, tp.f32, {}),
+        (67, tp.f32, {"width": 24, "group": 1}),
+        (70, tp.f16, {"heads": 1, "group": 4}),
+        (50, tp.bf16, {"heads": 1, "group": 8, "width": 80}),
+        (150, tp.f16, {"heads": 1, "group": 3, "window": 40}),
+        (70, tp.f16, {"heads": 1, "group": 9, "window": 1}),
+    ],
+    ids=str,
+)
+def test_a_prompt_is_attended_to_in_blocks_of_queries(steps, dtype, settings):
+    settings = {"heads": 2, "group": 2, "width": 8, "window": None, **settings}
+    window = settings["window"]
+    program = catalogue.prefill(dtype=dtype, **settings)
+    assert len(kernels_of(program)) == 1
+    inputs = drawn(steps, dtype, settings["heads"], settings["group"], settings["width"])
+    got = run_interpreted(lower(module_of(program), "triton-interpret").lowered, inputs, {"P": steps})["mixed"]
+    np.testing.assert_allclose(
+        got.astype(np.float64), causal(inputs, window), rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype]
+    )
+
+
+def prefill_text(**settings) -> str:
+    """The one kernel of a prompt's attention."""
+    (source, *_) = kernel_sources(lower(module_of(catalogue.prefill(**settings)), "sm_90").lowered)
+    return source.text
+
+
+def test_grouped_queries_share_a_block_of_keys():
+    text = prefill_text(dtype=tp.bf16, group=4)
+    assert text.count("tl.load(k_ptr") == text.count("tl.load(v_ptr") == 1
+    assert text.count("tl.dot(") == 8
+    assert "# grid: the launch says how many (p by BLOCK_P), 2 (h)" in text
+
+
+def test_keys_that_no_query_of_a_block_sees_are_not_read():
+    """The loop ends behind the last query of a block, and begins with a window at that of its first one."""
+    (last,) = re.findall(r"in range\(0, (\w+), BLOCK_P_2\)", prefill_text(dtype=tp.bf16, group=1))
+    assert last != "P"
+    windowed = prefill_text(dtype=tp.bf16, group=1, window=100)
+    assert "-99 + " in windowed
+    assert "in range(0," not in windowed
+
+
+@tp.program
+def with_masks(kind="caller"):
+    """Attention with masks that say nothing of positions, or not of these."""
+    p, P = tp.dim("p")
+    q, k = (tp.input(name, tp.f32[8], over=p)[0:P] for name in "qk")
+    m, n = tp.arange(P).reshape(-1, 1), tp.arange(P).reshape(1, -1)
+    scores = tp.einsum("md,nd->mn", q, k)
+    if kind == "caller":
+        scores = tp.where(tp.input("seen", tp.bool[1], over=p)[0:P].reshape(1, -1), scores, float("-inf"))
+    elif kind == "either":
+        scores = tp.where((n <= m) | (n > m + 3), scores, float("-inf"))
+    elif kind == "lowered":
+        scores = tp.where(n <= m, scores, -2.0)
+    elif kind == "turned":
+        scores = tp.where(m - 3 < n, scores, float("-inf"))
+        scores = tp.where(m + 5 >= n, scores, float("-inf"))
+    tp.output("mixed", tp.einsum("mn,nd->md", tp.softmax(scores), k))
+
+
+@pytest.mark.parametrize("kind", ["caller", "either", "lowered", "turned"])
+def test_what_masks_leave_out(kind):
+    steps = 150
+    random = np.random.default_rng(2)
+    given = {name: random.standard_normal((steps, 8)).astype(np.float32) for name in "qk"}
+    seen = random.random((steps, 1)) < 0.3
+    m, n = np.arange(steps)[:, None], np.arange(steps)
+    scores = given["q"].astype(np.float64) @ given["k"].T
+    scores = {
+        "caller": np.where(seen[:, 0], scores, -np.inf),
+        "either": np.where((n <= m) | (n > m + 3), scores, -np.inf),
+        "lowered": np.where(n <= m, scores, -2.0),
+        "turned": np.where((n > m - 3) & (n <= m + 5), scores, -np.inf),
+    }[kind]
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    expected = weights / weights.sum(axis=-1, keepdims=True) @ given["k"]
+    arrays = {**given, "seen": seen} if kind == "caller" else given
+    module = lower(module_of(with_masks(kind=kind)), "triton-interpret").lowered
+    np.testing.assert_allclose(run_interpreted(module, arrays, {"P": steps})["mixed"], expected, rtol=1e-4, atol=1e-4)

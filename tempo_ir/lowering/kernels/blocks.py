@@ -33,9 +33,6 @@ LEAST_KEYS = 4
 WIDEST_HEAD = 256
 """Columns of queries and keys that one program holds whole."""
 
-KEYS_HELD = 1 << 17
-"""Bits of a block of keys: 64 of 128 numbers of 16 bits."""
-
 SMALLEST_DOT = 16
 """Rows that a tensor core takes at least (triton)."""
 
@@ -63,6 +60,10 @@ class Blocks:
     multiplications or more; 0: it is not."""
     multiprocessors: int = 0
     """What programs are shared among; 0 where a few threads are all there is."""
+    held_queries: int = 0
+    """Queries of a program of attention, where there are many."""
+    held_keys: int = 0
+    """Bits of a block of keys."""
 
     def filled(self, column: Extent, row: Extent | None) -> tuple[int, int]:
         """Blocks along columns and rows of a result whose elements are computed one by one; rows are points (0) where
@@ -93,15 +94,23 @@ class Blocks:
         """Block along the other axis of a result."""
         return self._block(extent, self.row, self.dynamic_row)
 
-    def queries(self, extent: Extent, element: Attribute) -> int:
-        """The same of queries in a type of 16 bits, which are padded to what a tensor core takes."""
-        padded = self.powers_of_two and is_float(element) and bit_width(element) == 16
-        return SMALLEST_DOT if padded else self.rows(extent)
+    def queries(self, extent: Extent, element: Attribute, others: int = 1) -> int:
+        """Block of queries, of each of which there are so many `others` with the same keys; of 16 bits no fewer than a
+        tensor core takes, which are padding then. Products of f32, whose operands lie in registers, have fewer."""
+        narrow = self.powers_of_two and is_float(element) and bit_width(element) == 16
+        many = not isinstance(extent, int) or extent > self.row
+        held = self.held_queries if narrow else self.held_queries // 2
+        most = max(self.row, held // self.fitted(others)) if many else self.row
+        return max(SMALLEST_DOT if narrow else 1, self._block(extent, most, most))
+
+    def shares_keys(self, others: int, element: Attribute) -> bool:
+        """Whether a program of many queries holds so many others beside each."""
+        return bit_width(element) == 16 and others * SMALLEST_DOT <= self.held_queries
 
     def keys(self, block: int, columns: int, element: Attribute) -> int:
         """The block along what a sum weighted by a softmax sums, of at most `block`, for rows of so many columns: two
         of them, and what is read ahead, lie in shared memory."""
-        while self.powers_of_two and block > SMALLEST_DOT and block * columns * bit_width(element) > KEYS_HELD:
+        while self.powers_of_two and block > SMALLEST_DOT and block * columns * bit_width(element) > self.held_keys:
             block //= 2
         return block
 
@@ -158,12 +167,22 @@ def even_block(extent: int, most: int) -> int:
 
 
 CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64, share=1 << 16)
-GPU = Blocks(column=64, row=16, reduced=64, dynamic_row=16, dynamic=64, powers_of_two=True, filling=1024)
+GPU = Blocks(
+    column=64,
+    row=16,
+    reduced=64,
+    dynamic_row=16,
+    dynamic=64,
+    powers_of_two=True,
+    filling=1024,
+    held_queries=64,
+    held_keys=64 * 128 * 16,
+)
 TARGETS = {
     "cpu": CPU,
     "sm_80": replace(GPU, multiprocessors=108),
     "sm_90": replace(GPU, multiprocessors=132),
-    "gfx942": replace(GPU, multiprocessors=304),
+    "gfx942": replace(GPU, multiprocessors=304, held_queries=16, held_keys=32 * 128 * 16),
     "triton-interpret": replace(GPU, multiprocessors=8),
 }
 """The blocks of each target; the interpreter runs programs one by one: it has enough to show that shares are right."""

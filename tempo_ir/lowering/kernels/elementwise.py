@@ -12,7 +12,7 @@ from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.index import Expr, substitute
-from tempo_ir.lowering.kernels.tiles import ORIGIN, Coordinate, Coordinates, Tile, combine
+from tempo_ir.lowering.kernels.tiles import ORIGIN, Coordinate, Coordinates, Tile, combine, lanes_of
 from tempo_ir.lowering.kernels.translator import Emitter, Translator, Unsupported
 
 UNARY: Mapping[type[Operation], type[ew.UnaryOp]] = MappingProxyType(
@@ -81,7 +81,7 @@ def emit_unary(translator: Translator, op: Operation, at: Coordinates) -> Tile:
 
 def emit_binary(translator: Translator, op: Operation, at: Coordinates) -> Tile:
     """`x + y`"""
-    return combine(translator.builder, BINARY[type(op)], *operands_at(translator, op, at))
+    return combine(translator.builder, BINARY[type(op)], *operands_at(translator, op, at), order=lanes_of(at))
 
 
 def emit_division(translator: Translator, op: Operation, at: Coordinates) -> Tile:

@@ -26,10 +26,10 @@ down to a power of two, no more than 64, and where the greatest number of keys i
 blocks. Blocks of keys are dealt out to the shares in turn, so that few keys are computed side by side too: of 65 keys
 two shares have some, and the other programs write three constants.
 
-It does not apply on the cpu; where heads, batch and queries are programs enough; where a window, or an axis of a fixed
-length, has no two shares of four blocks; where one kernel has several such sums, or a fold, or what comes after the sum
-needs a product of its own. It runs when storage is planned: its own three buffers live as long as the program, and
-layers share them.
+It does not apply on the cpu; where heads, batch and queries are programs enough, or of as many as a call has; where a
+window, or an axis of a fixed length, has no two shares of four blocks; where one kernel has several such sums, or a
+fold, or what comes after the sum needs a product of its own. It runs when storage is planned: its own three buffers
+live as long as the program, and layers share them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from tempo_ir.index import Const, Domain, Expr, MinMax
 from tempo_ir.index.isl import Inexact, NotAffine, ceiling
 from tempo_ir.lowering.formation.rules import is_weighted_sum
 from tempo_ir.lowering.kernels.blocks import TARGETS, Blocks
-from tempo_ir.lowering.kernels.nests import MANY_PROGRAMS
+from tempo_ir.lowering.kernels.nests import MANY_QUERIES, query_axes
 
 EVERYWHERE = Domain()
 NAMES = ("sums", "greatest", "totals")
@@ -121,12 +121,12 @@ class _Sum:
     def programs(self, blocks: Blocks) -> int:
         """How many programs there are without shares."""
         inputs, output = self.product.letters
-        own = [letter for letter in output if letter in inputs[self.number] and letter not in inputs[1 - self.number]]
         columns = [letter for letter in output if letter not in inputs[self.number]]
-        held = {own[-1]: blocks.row} if own else {}
+        rows, _ = query_axes(blocks, self.product)
+        held = {} if rows is None else {output[rows]: blocks.row}
         extents = dict(zip(output, shape_of(self.product.result.type), strict=True))
         return prod(
-            -(-extent // held.get(letter, 1)) if isinstance(extent, int) else MANY_PROGRAMS
+            -(-extent // held.get(letter, 1)) if isinstance(extent, int) else MANY_QUERIES
             for letter, extent in extents.items()
             if letter not in columns
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -20,6 +21,7 @@ from tempo_ir.dialects.types import Extent, Shape, shape_of
 from tempo_ir.index import Const, Expr, as_expr, simplify
 from tempo_ir.lowering.formation.rules import is_weighted_sum
 from tempo_ir.lowering.kernels.axis_classes import AxisClasses, reduced_classes
+from tempo_ir.lowering.kernels.blocks import Blocks
 from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
 from tempo_ir.lowering.kernels.scopes import name_axis
 from tempo_ir.lowering.kernels.tiles import Coordinate, Lane
@@ -34,6 +36,8 @@ from tempo_ir.lowering.kernels.translator import (
 )
 
 GRID_AXES = 3
+MANY_QUERIES = 1 << 20
+"""What an axis of queries is taken to have of which only a call knows the extent."""
 MANY_PROGRAMS = 64
 """What an axis of an extent that only a call knows is taken to have."""
 _PASS_THROUGH = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp)
@@ -67,18 +71,27 @@ def write_all(translator: Translator, owner: object, sinks: Sequence[Sink]) -> l
     for number in grid:
         places[number], extent = program_coordinate(translator, axes[number], len(extents))
         extents.append(GridAxis(extent))
-    inner = [number for number in range(len(axes)) if number not in places]
+    together = [number for numbers in translator.together.values() for number in numbers]
+    inner = [number for number in range(len(axes)) if number not in places and number not in together]
 
     def step(at: list[Coordinate], carried: Carried | None) -> Carried:
         everywhere = {**places, **dict(zip(inner, at, strict=True))}
-        coordinates = tuple(everywhere[number] for number in range(len(axes)))
-        tiles = [translator.pull(sink.value, coordinates) for sink in sinks]
-        for sink, tile in zip(sinks, tiles, strict=True):
-            translator.store(sink.target, coordinates, tile)
+        for point in points(shape, together):
+            coordinates = tuple((everywhere | point)[number] for number in range(len(axes)))
+            tiles = [translator.pull(sink.value, coordinates) for sink in sinks]
+            for sink, tile in zip(sinks, tiles, strict=True):
+                translator.store(sink.target, coordinates, tile)
         return []
 
     translator.over([axes[number] for number in inner], [], step, fitted=True)
     return extents
+
+
+def points(shape: Shape, axes: Sequence[int]) -> list[dict[int, Coordinate]]:
+    """The coordinates of all points along some axes, which have as many as a number says."""
+    extents = [extent if isinstance(extent := shape[axis], int) else 0 for axis in axes]
+    found = product(*map(range, extents))
+    return [{axis: Coordinate(Const(place)) for axis, place in zip(axes, each, strict=True)} for each in found]
 
 
 def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], shape: Shape) -> list[Iterated]:
@@ -102,6 +115,9 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
         contraction = _contraction(sinks[0].value, shape)
         if contraction is not None and translator.blocks.powers_of_two and _is_weighted(contraction):
             blocks |= {a: block for a, block in weighted_blocks(translator, contraction).items() if a in free}
+            rows, beside = query_axes(translator.blocks, contraction)
+            if rows in free and all(axis in free for axis in beside):
+                translator.together[contraction] = beside
         elif contraction is not None:
             others = prod(programs_along(shape[axis], blocks[axis]) for axis in blocks if axis != column)
             work = multiplications(translator, contraction)
@@ -127,18 +143,36 @@ def _is_weighted(op: sdg.ContractOp) -> bool:
     return any(is_weighted_sum(op, value, value.owner) for value in op.inputs if isinstance(value.owner, Operation))
 
 
+def query_axes(blocks: Blocks, op: sdg.ContractOp | SharesOp) -> tuple[int | None, tuple[int, ...]]:
+    """The axes of a sum weighted by a softmax that what is summed has not: the longest, which is the rows of tiles, and
+    others that a program holds beside it, queries that share their keys."""
+    inputs, output = op.letters
+    number = next((n for n, value in enumerate(op.inputs) if isinstance(value.owner, sdg.SoftmaxOp)), 0)
+    shape = shape_of(op.result.type)[-len(output) :]
+    own = [axis for axis, letter in enumerate(output) if letter not in inputs[1 - number]]
+    if not own:
+        return None, ()
+    extents = {axis: extent if isinstance(extent := shape[axis], int) else MANY_QUERIES for axis in own}
+    rows = max(own, key=lambda axis: (extents[axis], axis))
+    others = tuple(axis for axis in own if axis != rows and extents[axis] != 1)
+    element = widest_element([operand.type for operand in op.inputs], op.name)
+    few = extents[rows] > blocks.row and blocks.shares_keys(prod(extents[axis] for axis in others), element)
+    return rows, others if few else ()
+
+
 def weighted_blocks(translator: Translator, op: sdg.ContractOp | SharesOp) -> dict[int, int]:
     """The blocks along the axes of a sum weighted by a softmax that are lanes: all of the columns, which would each
     need the weights again, beside some rows."""
     inputs, output = op.letters
     number = next((n for n, value in enumerate(op.inputs) if isinstance(value.owner, sdg.SoftmaxOp)), 0)
     shape = shape_of(op.result.type)[-len(output) :]
-    rows = [axis for axis, letter in enumerate(output) if letter not in inputs[1 - number]]
+    rows, beside = query_axes(translator.blocks, op)
     columns = [axis for axis, letter in enumerate(output) if letter not in inputs[number]]
     held: dict[int, int] = {}
-    if rows:
+    if rows is not None:
         product = widest_element([operand.type for operand in op.inputs], op.name)
-        held[rows[-1]] = translator.blocks.queries(shape[rows[-1]], product)
+        others = prod(extent for axis in beside if isinstance(extent := shape[axis], int))
+        held[rows] = translator.blocks.queries(shape[rows], product, others)
     if columns:
         extent = shape[columns[-1]]
         held[columns[-1]] = translator.blocks.fitted(extent) if isinstance(extent, int) else 0
@@ -241,6 +275,8 @@ def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iter
         for number, axis in enumerate(axes)
         if axis.key not in decisions.cuts and axis.key not in decisions.factors and not lies_in_one_block(axis)
     ]
+    together = {number for numbers in translator.together.values() for number in numbers}
+    whole = [number for number in whole if number not in together]
     reducing = [op for op in _ops(sinks, below_products=False) if isinstance(op, _PASSES)]
     if reducing:
         varying = _varying_axes(sinks, reducing) if translator.blocks.filling else set[int]()

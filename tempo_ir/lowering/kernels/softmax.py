@@ -138,7 +138,11 @@ class Pass:
 
     def run(self) -> Carried:
         """The greatest elements and the sums of the weights."""
-        greatest, total, *rest = self.translator.over(self.axes, self.initial(), self.step)
+        return self.totalled(self.translator.over(self.axes, self.initial(), self.step))
+
+    def totalled(self, carried: Carried) -> Carried:
+        """What is carried after the last block, with the weights summed along the lane that they keep."""
+        greatest, total, *rest = carried
         if self.along:
             total = self.translator.builder.reduce(ReduceKind.SUM, total, len(self.lanes))
         return [greatest, total, *rest]

@@ -89,17 +89,22 @@ def filled(builder: KernelBuilder, tile: Tile, lanes: tuple[Lane, ...]) -> Value
     return value.broadcast(*extents_of(lanes)) if lanes else value
 
 
-def common_lanes(tiles: Sequence[Tile]) -> tuple[Lane, ...]:
-    """The lanes of all tiles, in the order of the first tile that has most of them."""
+def common_lanes(tiles: Sequence[Tile], order: tuple[Lane, ...] = ()) -> tuple[Lane, ...]:
+    """The lanes of all tiles, in the order of the first tile that has most of them; where none has all in `order`."""
     widest = max((tile.lanes for tile in tiles), key=len, default=())
+    if len(widest) == 1 and set(order) == {lane for tile in tiles for lane in tile.lanes}:
+        widest = order
     return tuple(dict.fromkeys([*widest, *(lane for tile in tiles for lane in tile.lanes)]))
 
 
 def combine(
-    builder: KernelBuilder, operation: type[ew.UnaryOp | ew.BinaryOp | ew.SelectOp], *operands: Tile | Number
+    builder: KernelBuilder,
+    operation: type[ew.UnaryOp | ew.BinaryOp | ew.SelectOp],
+    *operands: Tile | Number,
+    order: tuple[Lane, ...] = (),
 ) -> Tile:
-    """Apply an elementwise operation to tiles that are aligned lane by lane."""
+    """Apply an elementwise operation to tiles that are aligned lane by lane (`common_lanes`)."""
     tiles = [operand for operand in operands if isinstance(operand, Tile)]
-    lanes = common_lanes(tiles)
+    lanes = common_lanes(tiles, order)
     values = [aligned(operand, lanes) if isinstance(operand, Tile) else operand for operand in operands]
     return Tile(builder.apply(operation, *values), lanes)

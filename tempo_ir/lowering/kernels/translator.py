@@ -207,6 +207,10 @@ class Translator:
         """The bodies of the folds that are open, and within how many loops their values stand."""
         self.in_pass = False
         """Whether what is computed is the scores of a weighted sum, whose queries are held meanwhile."""
+        self.stretches: dict[AxisKey, tuple[Expr, Expr]] = {}
+        """From where to where elements of an axis count."""
+        self.together: dict[Operation, tuple[int, ...]] = {}
+        """Axes of a sum weighted by a softmax whose points one program computes in one pass."""
         self.dealt: dict[AxisKey, tuple[Expr, int]] = {}
         """Axes of which a program has every so manieth block: the first one, and how many programs share the axis."""
         self.iterators: Mapping[str, Expr] = MappingProxyType({})
@@ -459,6 +463,10 @@ class Translator:
             bounds.append(simplify(maximum(bounds[-1], clipped), self.builder.facts))
         bounds.append(as_expr(extent))
         stretches = [(low, high) for low, high in pairwise(bounds) if low != high]
+        if key in self.stretches:
+            first, last = self.stretches[key]
+            within = ((maximum(first, low), minimum(last, high)) for low, high in stretches)
+            stretches = [(self.builder.simplify(low), self.builder.simplify(high)) for low, high in within]
         return [(plain_extent(low), plain_extent(high)) for low, high in stretches]
 
     def over(

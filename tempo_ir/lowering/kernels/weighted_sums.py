@@ -8,7 +8,7 @@ computed in the same pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -18,10 +18,13 @@ from tempo_ir.dialects import sdg
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import ReduceKind
 from tempo_ir.dialects.tile.builder import Value
+from tempo_ir.index import Const
 from tempo_ir.lowering.kernels.contraction import Contraction, columns_of, emit_contract, rows_of
-from tempo_ir.lowering.kernels.reductions import carried_along
+from tempo_ir.lowering.kernels.masked_keys import key_range
+from tempo_ir.lowering.kernels.nests import points
+from tempo_ir.lowering.kernels.reductions import WIDE_ELEMENTS, carried_along, inserted
 from tempo_ir.lowering.kernels.softmax import Pass, nonzero
-from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine
+from tempo_ir.lowering.kernels.tiles import ORIGIN, Coordinate, Coordinates, Lane, Tile, combine
 from tempo_ir.lowering.kernels.translator import Carried, Emitter, Refine, Translator
 
 
@@ -38,8 +41,40 @@ def emit_weighted_sum(translator: Translator, op: Operation, at: Coordinates) ->
     for lanes in (rows, columns):
         if len(lanes) == 2:
             raise Refine(translator.key_of(lanes[0]), points=True)
+    together = translator.together.get(op, ())
+    if together and all(at[axis].lane is None and isinstance(at[axis].start, Const) for axis in together):
+        _know_all(translator, op, at, together, number)
+        return translator.pull(op.result, at)
     tile = Weighted(translator, contraction, number, columns).sum()
     return Tile(tile.value.to(translator.element(op.result)), tile.lanes)
+
+
+def _know_all(
+    translator: Translator, op: sdg.ContractOp, at: Coordinates, together: Sequence[int], number: int
+) -> None:
+    """The sums at all points along some axes, in one pass: they have their keys and values in common."""
+    places = [
+        tuple(point.get(axis, coordinate) for axis, coordinate in enumerate(at))
+        for point in points(translator.shape(op.result), together)
+    ]
+    contractions = [Contraction.of(translator, op, place) for place in places]
+    passes = [Weighted(translator, each, number, each.lanes(1 - number)) for each in contractions]
+    first, *_ = passes
+
+    def step(coordinates: list[Coordinate], carried: Carried | None) -> Carried:
+        parts = [None] * len(passes) if carried is None else _chunks(carried, len(passes))
+        return [value for each, part in zip(passes, parts, strict=True) for value in each.step(coordinates, part)]
+
+    carried = translator.over(first.axes, [start for each in passes for start in each.initial()], step)
+    for place, each, part in zip(places, passes, _chunks(carried, len(passes)), strict=True):
+        tile = each.divided(part)
+        translator.know(op.result, place, Tile(tile.value.to(translator.element(op.result)), tile.lanes))
+
+
+def _chunks(carried: Carried, count: int) -> list[Carried]:
+    """What is carried, for each pass its own."""
+    size = len(carried) // count
+    return [carried[begin : begin + size] for begin in range(0, len(carried), size)]
 
 
 def _softmax_operand(translator: Translator, contraction: Contraction) -> int | None:
@@ -88,10 +123,20 @@ class Weighted(Pass):
         most = [translator.blocks.keys(axis.block, self.shape[1], contraction.element) for axis in self.axes]
         self.axes = [replace(axis, block=block) for axis, block in zip(self.axes, most, strict=True)]
         self.along = carried_along(translator, self.axes, self.lanes)
+        if self.along * self.shape[0] > WIDE_ELEMENTS:  # the greatest is found across the lane in every block anyway
+            self.along = 0
+        at = {axis: place for axis, place in enumerate(inserted(self.row, {self.axis: ORIGIN})) if axis != self.axis}
+        counting = key_range(translator, self.operand, self.axis, at, self.axes[0].block or 1)
+        if counting is not None:
+            translator.stretches[self.axes[0].key] = counting
 
     def sum(self) -> Tile:
         """The weighted sums, over the lanes of the rows and of the columns."""
-        _, total, result = self.run()
+        return self.divided(self.translator.over(self.axes, self.initial(), self.step))
+
+    def divided(self, carried: Carried) -> Tile:
+        """The sums of what is carried after the last block."""
+        _, total, result = self.totalled(carried)
         return combine(
             self.translator.builder,
             ew.DivOp,
