@@ -35,7 +35,7 @@ from tempo_ir.runtime.packed import Damaged, Packed
 
 DIRECTORY, SIZE = "TEMPO_CACHE_DIR", "TEMPO_CACHE_BYTES"
 DEFAULT_BYTES = 1 << 29
-SUFFIX, FOLDER_SUFFIX = ".tempo", ".triton"
+SUFFIX, FOLDER_SUFFIX, TUNED_SUFFIX = ".tempo", ".triton", ".tuned"
 PART_SUFFIX = ".part"
 
 
@@ -86,7 +86,7 @@ class Cache:
     def _shrink(self) -> None:
         """Remove the entries used least recently until the others fit."""
         entries: list[tuple[float, int, Path]] = []
-        for path in (*self.directory.glob(f"*{SUFFIX}"), *self.directory.glob(f"*{FOLDER_SUFFIX}")):
+        for path in [path for end in (SUFFIX, FOLDER_SUFFIX, TUNED_SUFFIX) for path in self.directory.glob(f"*{end}")]:
             with suppress(OSError):  # another process has just removed it
                 status = path.stat()
                 size = _folder_bytes(path) if path.is_dir() else status.st_size

@@ -81,6 +81,7 @@ def compile(
     cache: bool = True,
     machine: str | None = None,
     precision: str | None = None,
+    autotune: bool = False,
 ) -> Executable:
     """Compile a program: what a function under `@tp.program` returns, or a module with one sdg.program.
 
@@ -101,7 +102,9 @@ def compile(
 
     Of target "triton", `machine` is the GPU to compile for, "sm_90" or "gfx942", which need not be here before the
     first call; by default it is the one that is. `precision="tf32"` lets tensor cores multiply f32 with 11 bits of each
-    factor; by default ("ieee") products are those of f32.
+    factor; by default ("ieee") products are those of f32. With `autotune` the first launch of a kernel with sizes of
+    new powers of two measures how many warps and stages are best, and keeps that on disk, by kernel and device; results
+    differ by rounding.
 
     What was compiled for this machine before, by whatever process, is loaded from disk, unless `cache` is false or
     `TEMPO_CACHE_DIR` is empty (see `runtime.cache`).
@@ -113,8 +116,8 @@ def compile(
         raise CompileError("sizes say for what a memory_budget is meant: give one")
     if target not in TARGETS:
         raise CompileError(f"there is no target '{target}'; use one of {', '.join(TARGETS)}")
-    if target != "triton" and (machine or precision):
-        raise CompileError(f"machine and precision are of target 'triton', the target is '{target}'")
+    if target != "triton" and (machine or precision or autotune):
+        raise CompileError(f"machine, precision and autotune are of target 'triton', the target is '{target}'")
     if target == "reference":
         if memory_budget is not None:
             raise CompileError("target 'reference' has no memory of its own to keep to a memory_budget: use cpu")
@@ -127,7 +130,7 @@ def compile(
     if target == "triton":
         from tempo_ir.runtime.gpu import GpuSettings, TritonProgram
 
-        return TritonProgram(program, settings, GpuSettings.of(machine, precision), kept)
+        return TritonProgram(program, settings, GpuSettings.of(machine, precision, autotune), kept)
     return Native(program, settings, kept)
 
 

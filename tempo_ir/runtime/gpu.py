@@ -50,6 +50,7 @@ from tempo_ir.runtime.room import bytes_text, check_room
 from tempo_ir.runtime.saved import BINARIES, PACKAGE, SavedProgram, check_unchanged, read_saved, write_saved
 from tempo_ir.runtime.statistics import Statistics
 from tempo_ir.runtime.tensors import array_of_tensor
+from tempo_ir.runtime.tuned import Choices
 
 WAYS_OUT = (
     'use target="cpu"; or machine="sm_90" to compile for a GPU that is elsewhere and exe.save(DIR) for it; or '
@@ -59,18 +60,20 @@ WAYS_OUT = (
 
 @dataclass(frozen=True, slots=True)
 class GpuSettings:
-    """What a compile for a GPU is asked for besides: the machine, the precision of f32 products."""
+    """What a compile for a GPU is asked for besides: the machine, the precision of f32 products, whether
+    choices of warps and stages are measured."""
 
     machine: str
     precision: str
+    autotune: bool = False
 
     @staticmethod
-    def of(machine: str | None, precision: str | None) -> GpuSettings:
+    def of(machine: str | None, precision: str | None, autotune: bool = False) -> GpuSettings:
         """The settings, by default for the GPU that is here. Raises CompileError where there is none, and for a machine
         or a precision that there is not."""
         try:
             name = machine_here() if machine is None else machine
-            return GpuSettings(machine_of(name).name, style_of(precision).precision)
+            return GpuSettings(machine_of(name).name, style_of(precision).precision, autotune)
         except DeviceError as error:
             raise CompileError(
                 f"target 'triton' runs on a GPU, and there is none: {error}. Ways out: {WAYS_OUT}"
@@ -81,7 +84,7 @@ class GpuSettings:
     @property
     def style(self) -> Style:
         """How kernels are printed."""
-        return Style(precision=self.precision)
+        return Style(precision=self.precision, machine=self.record if self.autotune else None)
 
     @property
     def record(self) -> Machine:
@@ -211,6 +214,9 @@ class TritonProgram(Compiled):
         with self._lock:
             if self._imported is None:
                 self._imported = LoadedPackage(self._directory(), self.package.function)
+                if self._gpu.autotune and device.machine is not None and (self._saved is None or self._recompile):
+                    folder = None if self._cache is None else self._cache.directory
+                    self._imported.tune(self.package.kernels, Choices(folder))
             if self._saved is not None and not self._recompile and device.torch_device not in self._ready:
                 self._imported.adopt(device, self._binaries(device, *self._saved))
                 self._ready.add(device.torch_device)

@@ -12,9 +12,11 @@ import torch
 
 import tempo_ir as tp
 from tempo_ir import optim
+from tempo_ir.lowering.triton.compiling import Binary
 from tempo_ir.reference.errors import ExecutionError
+from tempo_ir.runtime import gpu
 from tempo_ir.runtime.cache import DIRECTORY
-from tempo_ir.runtime.errors import CallError
+from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.tools import programs
 from tempo_ir.tools.running import Call, compare, run
 from tempo_ir.tools.tempo_run import main
@@ -237,6 +239,19 @@ def test_the_package_and_its_entry_are_kept(tmp_path, monkeypatch):
     assert kernel.read_text() == whole
     assert tp.compile(walk(), "triton", precision="tf32").stats.cached is False
     assert second.stats.peak_bytes == first.stats.peak_bytes > 0
+
+
+def test_a_saved_program_is_compiled_anew_where_that_is_asked_for(tmp_path, monkeypatch):
+    executable = tp.compile(walk(), "triton")
+    binaries = [Binary("cubin", b"", "{}") for _ in executable.package.kernels]  # which the interpreter cannot run
+    monkeypatch.setattr(gpu, "compile_binaries", lambda *arguments: binaries)
+    executable.save(tmp_path / "walked")
+    with pytest.raises(CompileError, match=r"was saved for sm_80, and Triton's interpreter runs no machine code"):
+        tp.load(tmp_path / "walked")
+    x = np.random.default_rng(0).standard_normal((5, 4)).astype(np.float32)
+    got, expected = tp.load(tmp_path / "walked", recompile=True)(x=x, seed=3), executable(x=x, seed=3)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(got[name], value)
 
 
 def test_tempo_run(tmp_path, capsys):

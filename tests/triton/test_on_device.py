@@ -31,8 +31,12 @@ def test_in_the_interpreter():
     passes("calls_in_the_interpreter.py", 20, TRITON_INTERPRET="1")
 
 
+def test_steps_as_graphs_in_the_interpreter():
+    passes("graphs_in_the_interpreter.py", 17, TRITON_INTERPRET="1")
+
+
 def test_on_a_device_that_records():
-    passes("calls_on_a_recording_device.py", 1)
+    passes("calls_on_a_recording_device.py", 7)
 
 
 def test_without_a_gpu_it_says_so_and_the_ways_out(tmp_path, monkeypatch, capsys):
@@ -58,5 +62,6 @@ def test_what_there_is_not():
         tp.compile(walk(), "triton", machine="cray")
     with pytest.raises(CompileError, match="there is no precision 'tf16'; use one of ieee, tf32"):
         tp.compile(walk(), "triton", machine="sm_90", precision="tf16")
-    with pytest.raises(CompileError, match="machine and precision are of target 'triton', the target is 'cpu'"):
-        tp.compile(walk(), machine="sm_90")
+    for asked in ({"machine": "sm_90"}, {"precision": "tf32"}, {"autotune": True}):
+        with pytest.raises(CompileError, match="autotune are of target 'triton', the target is 'cpu'"):
+            tp.compile(walk(), **asked)

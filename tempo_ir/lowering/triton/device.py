@@ -11,19 +11,26 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from copy import copy
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 import numpy as np
 
 from tempo_ir.lowering.triton.machines import name_of
+from tempo_ir.lowering.triton.scalars import PLACE
+from tempo_ir.lowering.triton.style import KernelSource
+
+ROUNDS, LAUNCHES = 3, 5
+"""Of a choice that is measured."""
 
 
 class DeviceError(RuntimeError):
@@ -120,6 +127,107 @@ def triton_version() -> str:
         raise DeviceError("triton is not installed here") from None
 
 
+class Choices(Protocol):
+    """Where choices are kept that were measured."""
+
+    def find(self, kernel: KernelSource, device: Device, bucket: str) -> tuple[int, int] | None:
+        """Warps and stages for launches of a bucket of sizes, None where they are not known."""
+
+    def keep(self, kernel: KernelSource, device: Device, bucket: str, choice: tuple[int, int]) -> None:
+        """Know them from now on."""
+
+
+class Tuned:
+    """A kernel in the place of the one that a driver has bound, launched with the choice that is the fastest for
+    launches of its sizes: what is not known is measured at the first launch, on copies of what it is given."""
+
+    def __init__(self, bound: Any, kernel: KernelSource, choices: Choices):
+        self.kernel, self.choices = kernel, choices
+        self.bounds = {choice: _bound_with(bound, *choice) for choice in kernel.choices}
+        self.sizes = [n for n, (name, kind) in enumerate(kernel.parameters) if kind == "i64" and name != PLACE]
+        self.chosen: dict[Any, Any] = {}
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
+        return partial(self.launch, grid)
+
+    def launch(self, grid: tuple[int, ...], *arguments: Any) -> None:
+        """Launch programs on the device of the first argument."""
+        bucket = ", ".join(str(bucket_of(size)) for size in (*grid, *(arguments[n] for n in self.sizes)))
+        place = arguments[0].device, bucket
+        chosen = self.chosen.get(place)
+        if chosen is None:
+            chosen = self._choose(grid, arguments, bucket)
+            if chosen is None:  # not now
+                self.bounds[self.kernel.choices[0]][grid](*arguments)
+                return
+            self.chosen[place] = chosen
+        chosen[grid](*arguments)
+
+    def _choose(self, grid: tuple[int, ...], arguments: Sequence[Any], bucket: str) -> Any:
+        """The kernel with the choice for a bucket; None where it cannot be measured now."""
+        device = current_device()
+        found = self.choices.find(self.kernel, device, bucket)
+        if found is None:
+            found = self._measured(grid, arguments)
+            if found is None:
+                return None
+            self.choices.keep(self.kernel, device, bucket, found)
+        return self.bounds[found]
+
+    def _measured(self, grid: tuple[int, ...], arguments: Sequence[Any]) -> tuple[int, int] | None:
+        """The fastest choice; None while a graph is made, or where there is no memory for copies."""
+        import torch
+        from triton.runtime.errors import OutOfResources, PTXASError
+
+        on_gpu = arguments[0].device.type == "cuda"
+        if on_gpu and torch.cuda.is_current_stream_capturing():
+            return None
+        try:
+            copies = [each.clone() if isinstance(each, torch.Tensor) else each for each in arguments]
+        except torch.cuda.OutOfMemoryError:
+            return None
+        seconds: dict[tuple[int, int], float] = {}
+        for choice, bound in self.bounds.items():
+            with suppress(OutOfResources, PTXASError):  # a choice that the device has no room for
+                bound[grid](*copies)  # compiles it
+                seconds[choice] = measured(lambda bound=bound: bound[grid](*copies), on_gpu)
+        return min(seconds, key=seconds.__getitem__, default=None)
+
+
+def bucket_of(size: int) -> int:
+    """Sizes of a bucket have the same power of two above them."""
+    return max(0, size - 1).bit_length()
+
+
+def measured(launch: Callable[[], None], on_gpu: bool) -> float:
+    """The seconds that a launch takes: the least of a few rounds, of a few launches each."""
+    import torch
+
+    found: list[float] = []
+    for _ in range(ROUNDS):
+        if on_gpu:
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            begin.record()
+            for _ in range(LAUNCHES):
+                launch()
+            end.record()
+            end.synchronize()
+            found.append(begin.elapsed_time(end) / 1000 / LAUNCHES)
+        else:
+            start = time.perf_counter()
+            for _ in range(LAUNCHES):
+                launch()
+            found.append((time.perf_counter() - start) / LAUNCHES)
+    return min(found)
+
+
+def _bound_with(bound: Any, warps: int, stages: int) -> Any:
+    """A bound kernel with another choice, compiled for no device yet."""
+    other = copy(bound)
+    other.options, other.compiled = {"num_warps": warps, "num_stages": stages}, {}
+    return other
+
+
 class LoadedPackage:
     """A package of kernels and their driver, imported from a directory under a name of its own."""
 
@@ -144,6 +252,13 @@ class LoadedPackage:
             group = {path.name: str(path) for path in (files.metadata, files.code)}
             digest = hashlib.sha256(files.code.read_bytes()).hexdigest()
             bound.compiled[device.torch_device] = CompiledKernel(source, group, digest)
+
+    def tune(self, kernels: Iterable[KernelSource], choices: Choices) -> None:
+        """Let launches of kernels take the choice of warps and stages that is known for their sizes, or measure it."""
+        for kernel in kernels:
+            bound = getattr(self.driver, kernel.name, None)
+            if bound is not None and len(kernel.choices) > 1:
+                setattr(self.driver, kernel.name, Tuned(bound, kernel, choices))
 
     def run(self, device: Device, arrays: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
         """The outputs by name, as tensors on the device.

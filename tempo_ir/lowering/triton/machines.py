@@ -19,7 +19,11 @@ class UnknownMachineError(ValueError):
 @dataclass(frozen=True, slots=True)
 class Machine:
     """A GPU: `backend` and `arch` are Triton's names, `warp` is the threads of one, `blocks` the target whose blocks
-    `loop-lower-kernels` takes; a program may have `shared` bytes of shared memory."""
+    `loop-lower-kernels` takes; a program may have `shared` bytes of shared memory.
+
+    A multiprocessor has `threads` at once and so many `registers`; the whole does so many operations of f32 a second,
+    and so many by tensor cores (of 16 bits; a half of TF32).
+    """
 
     name: str
     backend: str
@@ -27,19 +31,23 @@ class Machine:
     warp: int
     blocks: str
     shared: int
+    threads: int
+    registers: int
+    operations: float
+    tensor_operations: float
 
 
 MACHINES: Mapping[str, Machine] = MappingProxyType(
     {
         machine.name: machine
         for machine in (
-            Machine("sm_80", "cuda", 80, 32, "sm_80", 166_912),
-            Machine("sm_86", "cuda", 86, 32, "sm_80", 101_376),
-            Machine("sm_89", "cuda", 89, 32, "sm_80", 101_376),
-            Machine("sm_90", "cuda", 90, 32, "sm_90", 232_448),
-            Machine("sm_100", "cuda", 100, 32, "sm_90", 232_448),
-            Machine("sm_120", "cuda", 120, 32, "sm_90", 101_376),
-            Machine("gfx942", "hip", "gfx942", 64, "gfx942", 65_536),
+            Machine("sm_80", "cuda", 80, 32, "sm_80", 166_912, 2048, 65_536, 1.9e13, 3.1e14),
+            Machine("sm_86", "cuda", 86, 32, "sm_80", 101_376, 1536, 65_536, 3.5e13, 1.5e14),
+            Machine("sm_89", "cuda", 89, 32, "sm_80", 101_376, 1536, 65_536, 8e13, 3.3e14),
+            Machine("sm_90", "cuda", 90, 32, "sm_90", 232_448, 2048, 65_536, 6.6e13, 9.8e14),
+            Machine("sm_100", "cuda", 100, 32, "sm_90", 232_448, 2048, 65_536, 7.5e13, 2.2e15),
+            Machine("sm_120", "cuda", 120, 32, "sm_90", 101_376, 1536, 65_536, 1e14, 4e14),
+            Machine("gfx942", "hip", "gfx942", 64, "gfx942", 65_536, 2048, 131_072, 8.1e13, 1.3e15),
         )
     }
 )

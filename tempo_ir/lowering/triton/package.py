@@ -75,7 +75,9 @@ class Package:
             text = parts["files"][kernel_file(kernel["name"])]
             typed: dict[str, Any] = {"parameters": parameters, "aligned": frozenset(kernel["aligned"]), "text": text}
             typed["calls"] = tuple(kernel["calls"])
+            typed["choices"] = tuple((warps, stages) for warps, stages in kernel["choices"])
             typed["calls"] = tuple(kernel["calls"])
+            typed["choices"] = tuple((warps, stages) for warps, stages in kernel["choices"])
             kernels.append(KernelSource(**(kernel | typed)))
         listed: dict[str, Any] = {"kernels": tuple(kernels)}
         return Package(**(parts | listed))

@@ -26,6 +26,7 @@ from tempo_ir.dialects.tile.attributes import (
 from tempo_ir.lowering.triton.accesses import limit_of, masks_of, read_text, write_text
 from tempo_ir.lowering.triton.addresses import constant_of, fits_32_bits, is_natural, static_bounds
 from tempo_ir.lowering.triton.axes import Lane, along
+from tempo_ir.lowering.triton.estimates import candidates
 from tempo_ir.lowering.triton.expressions import (
     Call,
     Infix,
@@ -121,7 +122,14 @@ class _KernelPrinter:
             ", ".join(name.removeprefix("sdg.") for name in self.ops),
             self.stages,
             calls,
+            self.choices(),
         )
+
+    def choices(self) -> tuple[tuple[int, int], ...]:
+        """Warps and stages that are worth a try on the machine."""
+        machine = self.style.machine
+        found = () if machine is None else candidates(self.kernel, machine, self.style.precision)
+        return tuple((choice.warps, choice.stages) for choice in found)
 
     def body(self) -> None:
         """The lines of the function: indices along axes that start at numbers or arguments, then the ops."""

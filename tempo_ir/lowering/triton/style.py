@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tempo_ir.lowering.triton.library_text import HEADER, library_sources
+from tempo_ir.lowering.triton.machines import Machine
 from tempo_ir.lowering.triton.tuning import WARPS
 from tempo_ir.lowering.triton.writer import wrapped
 
@@ -18,11 +19,12 @@ class Style:
     """How kernels are printed.
 
     `precision` is the `input_precision` of f32 dots, one of PRECISIONS. `checked` asserts the element type of every
-    value, for tests.
+    value, for tests. With a `machine` kernels know what choices are worth a try there.
     """
 
     precision: str = "ieee"
     checked: bool = False
+    machine: Machine | None = None
 
 
 DEFAULT_STYLE = Style()
@@ -47,7 +49,8 @@ class KernelSource:
 
     `aligned` names the scalars that are multiples of 16 in every launch; a program is run by `warps`, loops with dots
     have `stages`; `computes` names the ops that the kernel comes from; `calls` the functions that it imports from
-    `library.py`, which the kernels of a package share.
+    `library.py`, which the kernels of a package share; `choices` are warps and stages that are worth a try, those of
+    the text first.
     """
 
     name: str
@@ -58,6 +61,7 @@ class KernelSource:
     computes: str = ""
     stages: int = 1
     calls: tuple[str, ...] = ()
+    choices: tuple[tuple[int, int], ...] = ()
 
     @property
     def divisible(self) -> list[int]:

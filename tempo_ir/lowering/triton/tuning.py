@@ -1,13 +1,17 @@
 """How many warps run a program of a kernel: as many as keep what it holds at once in registers; and how many stages
 its loops have, so that loads run ahead of dots.
 
-There is no occupancy in this model, only what compiling ahead of time shows: a product that is written out is held
-whole, and the operands of a `tl.dot` that has no tensor cores lie in registers along all of the contracted axis.
+These rules know no occupancy (`estimates.py` does), only what compiling ahead of time shows: a product that is written
+out is held whole, and the operands of a `tl.dot` that has no tensor cores lie in registers along all of the contracted
+axis.
 """
 
 from __future__ import annotations
 
 import math
+from typing import TypeGuard
+
+from xdsl.ir import Operation
 
 from tempo_ir.dialects.tile.attributes import bit_width, element_of, is_float, shape_of
 from tempo_ir.dialects.tile.shape import DotOp
@@ -67,16 +71,17 @@ def _carried_words(op: ForOp) -> int:
 def stages_of(kernel: KernelOp) -> int:
     """How many trips of the loops that hold a `tl.dot` have their operands in shared memory at once, most of them on
     the way there: as many as fit; one where there is no such loop."""
-    sizes = [_operand_bytes(op) for op in kernel.walk() if isinstance(op, DotOp) and _is_staged(op)]
+    sizes = [operand_bytes(op) for op in kernel.walk() if uses_shared_memory(op)]
     return max(2, min(MOST_STAGES, STAGED // max(sizes))) if sizes else 1
 
 
-def _is_staged(op: DotOp) -> bool:
-    """Whether a dot reads shared memory, trip after trip of a loop."""
-    return isinstance(op.parent_op(), ForOp) and not is_written_out(op)
+def uses_shared_memory(op: Operation) -> TypeGuard[DotOp]:
+    """Whether an op is a dot that reads shared memory, trip after trip of a loop."""
+    return isinstance(op, DotOp) and isinstance(op.parent_op(), ForOp) and not is_written_out(op)
 
 
-def _operand_bytes(op: DotOp) -> int:
+def operand_bytes(op: DotOp) -> int:
+    """Bytes of what a dot multiplies."""
     return sum(math.prod(shape_of(value)) * bit_width(element_of(value)) // 8 for value in (op.lhs, op.rhs))
 
 
