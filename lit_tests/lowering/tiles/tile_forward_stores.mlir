@@ -233,3 +233,60 @@ tile.kernel @begins_later(%h: !tile.ptr<f32>, %T: index) grid [] {
     }
   }
 }
+
+// -----
+
+// Two blocks of columns that a step makes one after the other, and reads one by one: they are written out.
+
+// CHECK-LABEL: tile.kernel @blocks(
+// CHECK:         tile.for %t = %zero to %T step 1 {
+// CHECK-NOT:       tile.for
+// CHECK:           %a = tile.exp
+// CHECK:           %a_1 = tile.exp
+// CHECK:           %sum = tile.add %a, %a_1
+tile.kernel @blocks(%x: !tile.ptr<f32>, %gates: !tile.ptr<f32>, %y: !tile.ptr<f32>, %T: index) grid [] {
+  %zero = tile.const 0 : index -> index
+  %eight = tile.const 8 : index -> index
+  %sixteen = tile.const 16 : index -> index
+  %view = tile.view %gates [] : !tile.ptr<f32> -> !tile.view<16xf32, [1]>
+  tile.for %t = %zero to %T step 1 {
+    %offset = tile.mul %t, %sixteen : (index, index) -> index
+    %xs = tile.view %x offset %offset [] : !tile.ptr<f32> -> !tile.view<16xf32, [1]>
+    tile.for %n = %zero to %sixteen step 8 {
+      %block = tile.load %xs[%n] block [8] : !tile.view<16xf32, [1]> -> !tile.tile<8xf32>
+      %a = tile.exp %block : (!tile.tile<8xf32>) -> !tile.tile<8xf32>
+      tile.store %a, %view[%n] block [8] : !tile.tile<8xf32>, !tile.view<16xf32, [1]>
+    }
+    %first = tile.load %view[%zero] block [8] : !tile.view<16xf32, [1]> -> !tile.tile<8xf32>
+    %second = tile.load %view[%eight] block [8] : !tile.view<16xf32, [1]> -> !tile.tile<8xf32>
+    %sum = tile.add %first, %second : (!tile.tile<8xf32>, !tile.tile<8xf32>) -> !tile.tile<8xf32>
+    %ys = tile.view %y offset %offset [] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+    tile.store %sum, %ys[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+  }
+}
+
+// -----
+
+// A table is stored column by column and read as a whole, or the other way round: it is put together, or taken apart.
+
+// CHECK-LABEL: tile.kernel @columns(
+// CHECK:         tile.store
+// CHECK-NOT:     tile.load
+// CHECK:         %{{.*}} = tile.select %{{.*}} : (!tile.tile<1x2xi1>, !tile.tile<16x1xf32>, !tile.tile<16x1xf32>) -> !tile.tile<16x2xf32>
+// CHECK-NOT:     tile.load
+// CHECK:         tile.reduce sum %{{.*}} axis 1 : !tile.tile<16x2xf32> -> !tile.tile<16xf32>
+tile.kernel @columns(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %a: f32, %b: f32) grid [] {
+  %zero = tile.const 0 : index -> index
+  %one = tile.const 1 : index -> index
+  %xs = tile.view %x [] : !tile.ptr<f32> -> !tile.view<16x2xf32, [2, 1]>
+  %ys = tile.view %y [] : !tile.ptr<f32> -> !tile.view<16x2xf32, [2, 1]>
+  %first = tile.splat %a : f32 -> !tile.tile<16xf32>
+  %second = tile.splat %b : f32 -> !tile.tile<16x1xf32>
+  tile.store %first, %xs[%zero, %zero] block [16, 0] : !tile.tile<16xf32>, !tile.view<16x2xf32, [2, 1]>
+  tile.store %second, %xs[%zero, %one] block [16, 1] : !tile.tile<16x1xf32>, !tile.view<16x2xf32, [2, 1]>
+  %table = tile.load %xs[%zero, %zero] block [16, 2] : !tile.view<16x2xf32, [2, 1]> -> !tile.tile<16x2xf32>
+  %more = tile.add %table, %table : (!tile.tile<16x2xf32>, !tile.tile<16x2xf32>) -> !tile.tile<16x2xf32>
+  tile.store %more, %ys[%zero, %zero] block [16, 2] : !tile.tile<16x2xf32>, !tile.view<16x2xf32, [2, 1]>
+  %column = tile.load %ys[%zero, %one] block [16, 0] : !tile.view<16x2xf32, [2, 1]> -> !tile.tile<16xf32>
+  tile.store %column, %xs[%zero, %zero] block [16, 0] : !tile.tile<16xf32>, !tile.view<16x2xf32, [2, 1]>
+}

@@ -27,8 +27,9 @@ joins: over launches and other operations that write none of what it accesses, a
 buffer, and a scalar, that several take is one argument.
 
 It does not apply on the cpu; to grids that only a call knows; where more programs would come together than twice the
-multiprocessors, which fill the GPU anyway; to more launches than `MOST_SIBLINGS`; to two kernels that may report an
-error, whose status is one buffer. An output that may take the memory of a parameter counts as that parameter.
+multiprocessors, which fill the GPU anyway; to kernels whose programs have different numbers of warps; to more launches
+than `MOST_SIBLINGS`; to two kernels that may report an error, whose status is one buffer. An output that may take the
+memory of a parameter counts as that parameter.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ from tempo_ir.dialects.tile.structure import KernelOp, ProgramIdOp
 from tempo_ir.index import Expr, Index
 from tempo_ir.lowering.kernels.blocks import TARGETS, WAVES
 from tempo_ir.lowering.kernels.translation import kernel_key
+from tempo_ir.lowering.triton.tuning import warps_of
 from tempo_ir.names import fresh_name
 
 MOST_SIBLINGS = 32
@@ -165,7 +167,7 @@ class _Joining:
             effects = self.effects(op)
             programs = self.programs(op)
             if isinstance(op, LaunchOp) and programs:
-                group = next((group for group in groups if self.takes(group, effects, programs)), None)
+                group = next((group for group in groups if self.takes(group, op, effects, programs)), None)
                 if group is not None:
                     group.launches.append(op)
                     group.programs += programs
@@ -181,15 +183,20 @@ class _Joining:
             if len(group.launches) > 1:
                 self.join(group)
 
-    def takes(self, group: _Group, effects: _Effects, programs: int) -> bool:
+    def takes(self, group: _Group, launch: LaunchOp, effects: _Effects, programs: int) -> bool:
         """Whether a launch may join a group."""
         return (
             len(group.launches) < MOST_SIBLINGS
+            and self.warps(launch) == self.warps(group.launches[0])
             and len(group.effects.touched | effects.touched) < MOST_ARGUMENTS
             and group.programs + programs <= self.most
             and not effects.conflicts(group.effects)
             and not effects.conflicts(group.passed)
         )
+
+    def warps(self, launch: LaunchOp) -> int:
+        """The warps of a program of a launch: with more than it needs each thread has fewer registers."""
+        return warps_of(self.kernels[launch.kernel.root_reference.data], "ieee")
 
     def programs(self, op: Operation) -> int:
         """How many programs a launch has; 0 where that is not known, or it is none."""

@@ -15,8 +15,8 @@ from tempo_ir.lowering.tiles.rewriting import Prelude
 
 
 def hoist_loads(kernel: structure.KernelOp, places: Places, limit: int) -> int:
-    """Load before a loop what iterations load of memory that the loop does not write, as long as the tiles are not more
-    elements than `limit` for a loop; gives how many loads moved."""
+    """Load before a loop what iterations load of memory that the loop does not write, as long as all that the kernel
+    loads outside of the loop is not more elements than `limit`; gives how many loads moved."""
     loops = [op for op in kernel.walk() if isinstance(op, structure.ForOp)]
     return sum(_hoist(loop, places, limit) for loop in reversed(loops))
 
@@ -24,6 +24,9 @@ def hoist_loads(kernel: structure.KernelOp, places: Places, limit: int) -> int:
 def _hoist(loop: structure.ForOp, places: Places, limit: int) -> int:
     written = {op.view_op.pointer for op in loop.body.walk() if isinstance(op, memory.WriteOp | memory.IndexedWriteOp)}
     runs = places.indices.trips(loop) or is_for_memory(loop)
+    kernel = places.indices.kernel
+    loads = [op for op in kernel.walk() if isinstance(op, memory.LoadOp) and not loop.is_ancestor(op)]
+    limit -= sum(math.prod(shape_of(load.result)) for load in loads)
     prelude, moved = Prelude(loop, places), 0
     for load in [op for op in loop.body.walk() if isinstance(op, memory.LoadOp)]:
         elements = math.prod(shape_of(load.result))

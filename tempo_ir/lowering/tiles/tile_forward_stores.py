@@ -22,7 +22,7 @@ tile.if %runs {
   }
 }
 ```
-In turn, until nothing changes:
+Short loops in a loop are written out first where values go from one to another. In turn, until nothing changes:
 
 - A load of a place whose tile is known, since it was stored or loaded and nothing wrote there since, is that tile. In
   lanes outside of the view's sizes it is what the load says, by a select, unless there are none.
@@ -61,10 +61,12 @@ from tempo_ir.lowering.tiles.known import Walk
 from tempo_ir.lowering.tiles.launches import Launched, launched, launches_of
 from tempo_ir.lowering.tiles.places import Places
 from tempo_ir.lowering.tiles.rewriting import Rewriting
+from tempo_ir.lowering.tiles.unrolling import unroll_short_loops
 from tempo_ir.passes.remarks import count
 
-LIMIT = 16_384
-"""Elements: in 32 bits, half of the registers of a program of 8 warps."""
+LIMIT = 4096
+"""Elements of weights that a loop keeps, and of the largest tile that one carries: with more of them the gates of an
+LSTM spill (compiled ahead of time)."""
 ROUNDS = 8
 NOTHING_SAID = Launched()
 
@@ -87,7 +89,7 @@ class TileForwardStoresPass(ModulePass):
 
 def forward_stores(kernel: KernelOp, limit: int = LIMIT, told: Launched = NOTHING_SAID) -> int:
     """Rewrite one kernel, of whose arguments the launches say something; gives how many loads went or moved."""
-    total = 0
+    total = unroll_short_loops(kernel, 2 * limit)
     for _ in range(ROUNDS):
         changed = skip_first(kernel, _places(kernel, told))
         changed += raise_loads(kernel, Walk(_places(kernel, told), limit))
