@@ -1,9 +1,9 @@
 # pyright: basic
 """Runs the packages that `benchmarks.gpu.write` wrote on a GPU: `python check.py DIR`; needs torch, triton and numpy.
 
-Each package is compared with what the CPU target gave, then measured beside the same in torch, eager and compiled. One
-table is printed. The status is 1 where a result differs, 2 where there is no GPU. With `--interpret`, and
-TRITON_INTERPRET=1 in the environment, the same comparison runs without one.
+Each package is compared with what the CPU target gave, then measured beside the same in torch, eager and compiled, and
+in Triton written by hand. One table is printed. The status is 1 where a result differs, 2 where there is no GPU. With
+`--interpret`, and TRITON_INTERPRET=1 in the environment, the same comparison runs without one.
 """
 
 import argparse
@@ -35,10 +35,12 @@ def main():
     sys.path.insert(0, str(arguments.directory.resolve()))
     for case in json.loads((arguments.directory / "cases.json").read_text()):
         if time.perf_counter() - begin > LIMIT:
-            rows.append((case["name"], "not begun: the time is up", "", "", ""))
+            rows.append((case["name"], "not begun: the time is up", "", "", "", ""))
             continue
         rows.append(row_of(case, arguments.directory, "cpu" if arguments.interpret else "cuda"))
-    print_table(("program", "beside the CPU target", "ours, ms", "torch, ms", "torch.compile, ms"), rows)
+    print_table(
+        ("program", "beside the CPU target", "ours, ms", "torch, ms", "torch.compile, ms", "Triton by hand, ms"), rows
+    )
     return int(any(row[1].startswith("differs") for row in rows))
 
 
@@ -54,15 +56,28 @@ def gpu():
 
 def row_of(case, directory, device):
     """A line of the table."""
+    package = importlib.import_module(case["package"])
+    run = getattr(package, case["function"])
+    said = compared(case, directory, device, run) if case["small"] else "not compared"
+    if said.startswith("differs") or not case["large"] or device == "cpu":
+        return case["name"], said, "", "", "", ""
+    arrays = {name: drawn(array, case["large"]) for name, array in case["arrays"].items()}
+    if case["longer"]:
+        steps = [case[name]["T"] for name in ("large", "longer")]
+        ours = per_step(lambda T: run(arrays, **{**case["large"], "T": T}), steps)
+        return case["name"], said, ours, *decoding(case, arrays, steps)
+    return case["name"], said, measured(lambda: run(arrays, **case["large"])), *beside(case, arrays)
+
+
+def compared(case, directory, device, run):
+    """Whether the outputs at the small bounds are those of the CPU target, in words."""
     import numpy as np
     import torch
 
-    package = importlib.import_module(case["package"])
-    run = getattr(package, case["function"])
     arrays = {}
     with np.load(directory / f"{case['package']}.inputs.npz") as given:
-        for name, kind in case["types"].items():
-            arrays[name] = torch.from_numpy(np.array(given[name])).to(device, getattr(torch, kind))
+        for name, array in case["arrays"].items():
+            arrays[name] = torch.from_numpy(np.array(given[name])).to(device, getattr(torch, array["type"]))
     outputs = run(arrays, **case["small"])
     said = "equal"
     with np.load(directory / f"{case['package']}.outputs.npz") as expected:
@@ -70,72 +85,63 @@ def row_of(case, directory, device):
             got, want = outputs[name].float().cpu().numpy(), np.asarray(expected[name], np.float32)
             error = float(np.max(np.abs(got - want), initial=0.0)) / max(1.0, float(np.max(np.abs(want), initial=0.0)))
             if not error <= case["tolerance"]:
-                return case["name"], f"differs: {name} by {error:.1e}", "", "", ""
+                return f"differs: {name} by {error:.1e}"
             said = f"within {error:.1e}" if error else said
-    if not case["large"] or device == "cpu":
-        return case["name"], said, "", "", ""
-    large = {name: enlarged(array, case, name) for name, array in arrays.items()}
-    ours = measured(lambda: run(large, **case["large"]))
-    plain, compiled = beside(case, large)
-    return case["name"], said, ours, plain, compiled
+    return said
 
 
-def enlarged(array, case, name):
-    """An input over the steps that are measured; a parameter as it is."""
+def drawn(array, bounds):
+    """An array at some bounds: vectors of ones, matrices of small numbers, token 0."""
     import torch
 
-    steps = case["small"]["T"]
-    if array.dim() < 2 or array.shape[0] != steps:
-        return array
-    return torch.randn((case["large"]["T"], *array.shape[1:]), device="cuda").to(array.dtype)
+    shape = [bounds.get(extent, extent) for extent in array["shape"]]
+    kind = getattr(torch, array["type"])
+    if not kind.is_floating_point:
+        return torch.zeros(shape, dtype=kind, device="cuda")
+    if len(shape) == 1:
+        return torch.ones(shape, dtype=kind, device="cuda")
+    return torch.randn(shape, dtype=kind, device="cuda") * 0.1
 
 
 def beside(case, arrays):
-    """Milliseconds of torch, eager and compiled, for the programs that torch has in a few lines."""
+    """Milliseconds of torch, eager and compiled, and of Triton written by hand, where somebody wrote it."""
+    import by_hand
+    import by_torch
     import torch
 
-    step = TORCH.get(case["function"])
+    step = getattr(by_torch, case["beside"], None)
     if step is None:
-        return "", ""
-    window = 64 if "window" in case["name"] else None
-    plain = measured(lambda: step(arrays, window))
-    if case["function"] == "recurrence":
-        return plain, ""
-    compiled = torch.compile(step, dynamic=True)
-    return plain, measured(lambda: compiled(arrays, window))
+        return "", "", ""
+    plain, compiled = measured(lambda: step(arrays, case["settings"])), ""
+    if case["beside"] in ("normed_product", "decode_attention", "prompt_attention"):
+        faster = torch.compile(step, dynamic=False)
+        compiled = measured(lambda: faster(arrays, case["settings"]))
+    own = getattr(by_hand, case["beside"], None)
+    return (
+        plain,
+        compiled,
+        "" if own is None else measured(lambda: own(*(arrays[name] for name in ORDER[case["beside"]]))),
+    )
 
 
-def normed_product(arrays, window):
+ORDER = {"normed_product": ("x", "scale", "w"), "decode_attention": "qkv", "prompt_attention": "qkv"}
+"""The arrays that kernels written by hand are given."""
+
+
+def decoding(case, arrays, steps):
+    """The same of a step of decoding; a layer is compiled, which all layers share."""
+    import by_torch
     import torch
 
-    for x in arrays["x"]:
-        normed = torch.nn.functional.rms_norm(x, (x.shape[-1],), arrays["scale"], 1e-6)
-        y = normed @ arrays["w"].T
-    return y
+    plain = per_step(by_torch.decoder(arrays, case["settings"]), steps)
+    layer = torch.compile(by_torch.layer, dynamic=False)
+    return plain, per_step(by_torch.decoder(arrays, case["settings"], layer), steps), ""
 
 
-def attention(arrays, window):
-    """The last step alone, times the number of steps, would be more than the loop: each step reads its own past."""
-    import torch
-
-    q, k, v = (arrays[name] for name in "qkv")
-    for t in range(0, q.shape[0]):
-        low = 0 if window is None else max(0, t - window + 1)
-        past_k, past_v = (x[low : t + 1].permute(1, 0, 2)[None] for x in (k, v))
-        mixed = torch.nn.functional.scaled_dot_product_attention(q[t][None], past_k, past_v)
-    return mixed
-
-
-def recurrence(arrays, window):
-    import torch
-
-    h = torch.tanh(arrays["x"][0])
-    for x in arrays["x"][1:]:
-        h = torch.tanh(x + h @ arrays["w"])
-    return h
-
-
-TORCH = {"normed_product": normed_product, "attention": attention, "recurrence": recurrence}
+def per_step(run, steps):
+    """Milliseconds of a step: what more of them take, over how many more there are."""
+    few, many = (float(measured(lambda count=count: run(count))) for count in steps)
+    return f"{(many - few) / (steps[1] - steps[0]):.3f}"
 
 
 def measured(run):
@@ -150,7 +156,7 @@ def measured(run):
         run()
         torch.cuda.synchronize()
         best = min(best, time.perf_counter() - begin)
-    return f"{best * 1e3:.2f}"
+    return f"{best * 1e3:.3f}"
 
 
 def print_table(heads, rows):

@@ -16,9 +16,14 @@ import numpy as np
 
 import tempo_ir as tp
 from benchmarks.gpu.programs import CASES, Case
+from tempo_ir.dialects.sdg import InputOp, ParameterOp
+from tempo_ir.dialects.sdg.base import space_of
+from tempo_ir.dialects.types import element, shape_of
+from tempo_ir.reference.dtypes import numpy_dtype
 from tempo_ir.tools import programs
 
 LLAMA = "llama, 2 layers"
+GIVEN = (InputOp, ParameterOp)
 
 
 def main() -> int:
@@ -42,21 +47,35 @@ def write_case(directory: Path, name: str, case: Case) -> dict[str, object]:
     executable = tp.compile(case.make())
     executable.write_triton(directory / package)
     loaded = programs.LoadedProgram(executable.graph, executable.module)  # of IR all arrays are drawn, parameters too
-    inputs = programs.complete_inputs(loaded, {}, case.small, 0)
-    state = loaded.initial(0)
-    outputs = executable(**inputs, **case.small, state=state, seed=0)
-    write_arrays(directory / f"{package}.inputs.npz", {**inputs, **state})
-    write_arrays(directory / f"{package}.outputs.npz", outputs)
-    types = {key: str(array.dtype) for key, array in {**inputs, **state}.items()}
-    function = executable.graph.sym_name.data
+    if case.small:
+        inputs = programs.complete_inputs(loaded, {}, case.small, 0)
+        state = loaded.initial(0)
+        outputs = executable(**inputs, **case.small, state=state, seed=0)
+        write_arrays(directory / f"{package}.inputs.npz", {**inputs, **state})
+        write_arrays(directory / f"{package}.outputs.npz", outputs)
     return {
         "name": name,
         "package": package,
-        "function": function,
-        "types": types,
+        "function": executable.graph.sym_name.data,
+        "arrays": {op.key.data: described(op) for op in executable.graph.body.block.ops if isinstance(op, GIVEN)},
         "small": case.small,
         "large": case.large,
+        "longer": case.longer,
         "tolerance": case.tolerance,
+        "beside": case.beside,
+        "settings": case.settings,
+    }
+
+
+def described(op: InputOp | ParameterOp) -> dict[str, object]:
+    """An array: its element type, and its extents, numbers or bounds."""
+    space, shape = space_of(op), shape_of(op.result.type)
+    assert space is not None
+    extents = [str(space.bound(dim)) for dim in op.domain.dims]
+    kind = numpy_dtype(element(op.result.type)).name
+    return {
+        "type": kind,
+        "shape": [*extents, *(extent if isinstance(extent, int) else str(extent) for extent in shape)],
     }
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from xdsl.ir import Block
+from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import loop
+from tempo_ir.dialects.tile import memory, structure
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import shape_of
+from tempo_ir.lowering.triton.hazards import barriers
 from tempo_ir.runtime.compiler import lower, module_of
 from tempo_ir.tools import programs
 
@@ -80,6 +83,47 @@ def test_a_whole_rollout_is_one_launch(in_temporary_directory):
     (rollout,) = over(program, "t")
     kernels = {op.sym_name.data: op for op in program.parent_op().walk() if isinstance(op, KernelOp)}
     assert list(kernels[rollout.kernel.root_reference.data].grid.data) == [1024 // 16]
+
+
+def loop_of(program: loop.ProgramOp) -> tuple[structure.ForOp, dict[SSAValue, SSAValue]]:
+    """The loop over t in the kernel that runs all of its iterations, and the buffers behind the kernel's pointers."""
+    (launch,) = over(program, "t")
+    module = program.parent_op()
+    assert module is not None
+    name = launch.kernel.root_reference.data
+    (kernel,) = [op for op in module.walk() if isinstance(op, KernelOp) and op.sym_name.data == name]
+    (found,) = [op for op in kernel.walk() if isinstance(op, structure.ForOp)]
+    return found, dict(zip(kernel.body.block.args, launch.buffers, strict=False))
+
+
+@pytest.mark.parametrize(("name", "carried"), [("rnn", 2), ("back_through_time", 1)])
+def test_the_state_of_a_recurrence_stays_in_registers(name, carried):
+    """A step loads a row of the input and stores one of the output; weights and the first state are loaded before. The
+    RNN carries its first state too, which the first step alone takes."""
+    steps, buffers = loop_of(lowered(RECURRENCES, name))
+    loads = [op for op in steps.walk() if isinstance(op, memory.LoadOp)]
+    stores = [op for op in steps.walk() if isinstance(op, memory.StoreOp)]
+    assert [type(buffers[op.view_op.pointer].owner) for op in loads] == [loop.InputOp]
+    assert [type(buffers[op.view_op.pointer].owner) for op in stores] == [loop.OutputOp]
+    assert len(steps.carried) == carried
+
+
+def test_the_state_of_a_rollout_stays_in_registers(in_temporary_directory):
+    """A step loads nothing, neither weights nor what the one before left; it stores what the caller sees."""
+    steps, buffers = loop_of(program_of("rollout"))
+    accesses = [op for op in steps.walk() if isinstance(op, memory.AccessOp)]
+    assert all(isinstance(op, memory.StoreOp) for op in accesses)
+    assert all(isinstance(buffers[op.view_op.pointer].owner, loop.OutputOp) for op in accesses)
+    assert len(steps.carried) == 5  # four numbers of an environment, and its age
+    kernel = next(op for op in _around(steps) if isinstance(op, KernelOp))
+    assert len(barriers(kernel)) == 1  # in the first step, which stores where it has loaded
+
+
+def _around(op: Operation) -> Iterator[Operation]:
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
 
 
 @pytest.mark.parametrize("settings", [{"batch": 1, "width": 2048}, {"batch": 4096, "width": 512}])

@@ -1,13 +1,19 @@
 """A loop program as a Python driver: loops, guards, launches of Triton kernels, calls of host objects.
 
-    for t in range(T):
-        if t == 0:
-            copy_kernel_3[(1,)](s, 1024 * T * i + 1024 * t)
+    def step_t(guard):
+        next_t[(1,)](scalars, T)                      # counts t, and computes the scalars of its step
+        if guard:  # t == 0
+            copy_kernel_3[(1,)](s, scalars, 4)        # its own stand at 4
         ...
+
+    scalars[1] = -1
+    for t in range(T):
+        steps.run(step_t, t == 0)                     # launches, or a CUDA graph that repeats them
 
 The text is the same for tensors on a GPU and, in Triton's interpreter, on the CPU. It is the twin of the native host
 program (`lowering.llvm.host`). Outputs are new tensors; all other buffers lie in one piece of memory, and where bounds
 are known those that are not needed at once share it: `buffers(T)` lists them, `Arena` in `support.py` places them.
+What a step is says `steps.py`, which scalars stand in the table `scalars.py`, who waits for copies `copies.py`.
 """
 
 from __future__ import annotations
