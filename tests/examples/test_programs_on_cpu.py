@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
 
 import tempo_ir as tp
 from benchmarks.reinforce_torch import TorchReinforce
-from examples import bptt, llama, n_step, reinforce, rnn
+from examples import bptt, llama, n_step, reinforce, rnn, rollout
 from tempo_ir import llm, nn, optim
 from tempo_ir.reference import philox
 from tempo_ir.runtime.memory import ALIGNMENT
@@ -279,3 +281,18 @@ def test_backpropagation_in_a_twentieth_of_the_memory() -> None:
     out, _ = bptt.run(executable, arguments, repeats=1)
     assert executable.stats.peak_bytes <= budget
     assert bptt.difference(out, expected) < 1e-4
+
+
+def test_the_rollout_steps_as_gymnasium_does() -> None:
+    envs, steps = 8, 60
+    exe = tp.compile(rollout.rollout(envs=envs, hidden=16))
+    out = exe(T=steps, state=exe.init(seed=0), seed=3)
+    world = gymnasium.make("CartPole-v1").unwrapped
+    world.reset(seed=0)
+    for t, env in itertools.product(range(steps - 1), range(envs)):
+        world.state, world.steps_beyond_terminated = out["obs"][t, env].astype(np.float64), None
+        after, _, terminated, _, _ = world.step(int(out["action"][t, env]))
+        assert terminated == out["ended"][t, env], (t, env)
+        begins = np.abs(out["obs"][t + 1, env]).max() <= 0.05
+        assert begins if terminated else np.allclose(out["obs"][t + 1, env], after, atol=1e-5), (t, env)
+    assert 0 < out["ended"].sum() < out["ended"].size

@@ -72,7 +72,7 @@ def of_all_rows(batch=40):
     t, _T = tp.dim("t")
     x = tp.input("x", tp.f32[batch, 8], over=t)
     h = tp.tensor("h", tp.f32[batch, 8], over=t)
-    after = 0.5 * h - tp.mean(h, axis=0) + tp.cumsum(x, axis=0)
+    after = 0.5 * h - tp.mean(h, axis=0) / (t + 1) + tp.cumsum(x, axis=0)
     h[0], h[t + 1] = 0.0, after
     tp.output("h", after)
 

@@ -4,6 +4,7 @@ of queries over the keys that they may see."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -102,6 +103,30 @@ def test_a_long_window_is_in_shares_and_a_short_one_is_not():
     got = run_interpreted(module, inputs, {"T": 700})["mixed"]
     within = {name: array[-600:] for name, array in inputs.items()}
     np.testing.assert_allclose(got, expected(within), rtol=1e-5, atol=1e-5)
+
+
+@tp.program
+def ringed(window=66, width=8):
+    """Keys and values that are computed, of which a ring holds a window."""
+    t, _T = tp.dim("t")
+    q, x = (tp.input(name, tp.f32[2, width], over=t) for name in "qx")
+    k = tp.tensor("k", tp.f32[width], over=t)
+    k[0] = x[0, 0]
+    k[t] = k[t - 1] * 0.5 + x[t, 0]
+    past = slice(tp.maximum(0, t - window + 1), t + 1)
+    tp.output("mixed", tp.einsum("gn,nd->gd", tp.softmax(tp.einsum("gd,nd->gn", q, k[past])), k[past]))
+
+
+def test_a_window_that_lies_in_a_ring_is_in_shares(monkeypatch):
+    """Blocks of 8 keys, so that a short window has shares; they are dealt out in both stretches of the ring."""
+    monkeypatch.setitem(TARGETS, "triton-interpret", replace(TARGETS["triton-interpret"], reduced=8, dynamic=8))
+    module = lower(module_of(ringed()), "triton-interpret").lowered
+    assert any("shares" in op.sym_name.data for op in module.ops if isinstance(op, KernelOp))
+    steps, random = 80, np.random.default_rng(4)
+    given = {name: random.standard_normal((steps, 2, 8)).astype(np.float32) for name in "qx"}
+    expected = tp.compile(ringed(), "reference")(**given)["mixed"]
+    got = run_interpreted(module, given, {"T": steps})["mixed"]
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_programs_enough_need_no_shares():

@@ -28,7 +28,14 @@ from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.schedule.cost import MACHINES as MEMORIES
 from tempo_ir.lowering.triton.addresses import constant_of
 from tempo_ir.lowering.triton.machines import Machine
-from tempo_ir.lowering.triton.tuning import has_tensor_cores, operand_bytes, stages_of, uses_shared_memory, warps_of
+from tempo_ir.lowering.triton.tuning import (
+    has_tensor_cores,
+    is_crowded,
+    operand_bytes,
+    stages_of,
+    uses_shared_memory,
+    warps_of,
+)
 
 NOMINAL = 16
 """Trips of a loop, and programs by a multiprocessor, where only a call knows."""
@@ -98,17 +105,21 @@ def estimate(kernel: KernelOp, machine: Machine, choice: Choice, precision: str)
 
 
 def candidates(kernel: KernelOp, machine: Machine, precision: str) -> tuple[Choice, ...]:
-    """The choices worth a try: first that which is printed, then those of the best estimates that fit the machine.
+    """The choices worth a try: first that which is printed, then those of the best estimates that fit the machine and,
+    by the rule of `tuning.py`, the registers of their threads; there may be none beside the first.
 
     Kernels with a `tl.dot` in a loop have stages to choose from; in all the sums of a program are split among more or
     fewer threads, so that results differ by rounding, and by nothing else.
     """
+    dots = [op for op in kernel.walk() if isinstance(op, DotOp)]
     printed = Choice(warps_of(kernel, precision), stages_of(kernel))
     stages = range(1, printed.stages + 2) if printed.stages > 1 else (1,)
     rated: list[tuple[float, Choice]] = []
     for choice in (Choice(warps, count) for warps in WARPS for count in stages):
+        if choice == printed or any(is_crowded(op, precision, choice.warps) for op in dots):
+            continue
         found = estimate(kernel, machine, choice, precision)
-        if choice != printed and found.shared <= machine.shared and found.registers <= MOST_REGISTERS:
+        if found.shared <= machine.shared and found.registers <= MOST_REGISTERS:
             rated.append((found.seconds, choice))
     return (printed, *(choice for _, choice in sorted(rated)[: MOST_CANDIDATES - 1]))
 
@@ -149,8 +160,8 @@ def _trips(op: ForOp) -> float:
 
 
 def _shared(kernel: KernelOp, choice: Choice) -> int:
-    """Bytes of shared memory, by the dot that has most: its operands, once for each trip under way."""
-    sizes = [operand_bytes(op) * choice.stages for op in kernel.walk() if uses_shared_memory(op)]
+    """Bytes of shared memory, by the dot that has most: its operands, once for each trip that is on the way."""
+    sizes = [operand_bytes(op) * max(1, choice.stages - 1) for op in kernel.walk() if uses_shared_memory(op)]
     return max(sizes, default=0)
 
 

@@ -56,7 +56,7 @@ def warps_of(kernel: KernelOp, precision: str) -> int:
     loops = [op for op in kernel.walk() if isinstance(op, ForOp)] if dots else []
     warps = WARPS
     while warps < MOST_WARPS and (
-        any(_is_crowded(op, precision, warps) for op in dots)
+        any(is_crowded(op, precision, warps) for op in dots)
         or any(_carried_words(op) > CARRIED * warps * THREADS for op in loops)
     ):
         warps *= 2
@@ -85,7 +85,7 @@ def operand_bytes(op: DotOp) -> int:
     return sum(math.prod(shape_of(value)) * bit_width(element_of(value)) // 8 for value in (op.lhs, op.rhs))
 
 
-def _is_crowded(op: DotOp, precision: str, warps: int) -> bool:
+def is_crowded(op: DotOp, precision: str, warps: int) -> bool:
     """Whether the threads of so many warps hold too much of a dot."""
     (m, k), n = shape_of(op.lhs), shape_of(op.rhs)[1]
     threads = warps * THREADS

@@ -15,7 +15,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile import memory, shape, structure
 from tempo_ir.dialects.tile.attributes import ReduceKind, element_of, shape_of
-from tempo_ir.lowering.triton.addresses import loop_of
+from tempo_ir.lowering.triton.addresses import constant_of, loop_of
 from tempo_ir.lowering.triton.axes import WHOLE, Axis, KernelAxes, Lane, along
 from tempo_ir.lowering.triton.expressions import Call, computed_type, is_plain, number_text, scalar_number
 from tempo_ir.lowering.triton.library_text import LIBRARY_NAMES
@@ -275,9 +275,22 @@ class Values:
 
     def cast(self, value: SSAValue, kind: str) -> str:
         """The value converted to a Triton type."""
-        if loop_of(value) is not None:  # in Triton's interpreter a counter is a Python number
+        if _is_counted(value):  # in Triton's interpreter a counter is a Python number
             return f"tl.cast({self.use(value)}, {kind})"
         return f"{self.scalar(value)}.to({kind})"
+
+
+def _is_counted(value: SSAValue) -> bool:
+    """Whether a value is made of counters of loops, and numbers, alone."""
+    if loop_of(value) is not None:
+        return True
+    op = value.owner
+    if not isinstance(op, ew.BinaryOp):
+        return False
+    numbers = [constant_of(operand) is not None for operand in op.operands]
+    return not all(numbers) and all(
+        number or _is_counted(operand) for number, operand in zip(numbers, op.operands, strict=True)
+    )
 
 
 def identifier_of(kernel: structure.KernelOp) -> str:
