@@ -112,7 +112,13 @@ def readme_text(program: loop.ProgramOp, parameters: Iterable[str], kernels: Ite
 
 A program in Triton: `driver.py` has its loops, `kernels/` what they launch. It needs torch and triton. A kernel is
 compiled when it is first launched, and bound: `Bound` in `support.py`. On a GPU the steps of a loop are repeated as
-CUDA graphs (`Steps`); the kernels called `next_...` compute the scalars of a step, which the others read from memory.
+CUDA graphs (`Steps`); the kernels called `next_...` compute the scalars of a step, which the others read from memory:
+`scalars_ptr` is the table, `at` where a launch's stand in it.
+
+A kernel's file begins with the sizes of its blocks (`BLOCK_...`; the grids of `driver.py` go with them) and with
+`num_warps` and `num_stages`, which may be changed. The comment above its function names the operations it comes from,
+the lines of the program, and what the programs of its grid stand for: `8 (n by BLOCK_N)`, `4 (h)`. The functions in
+`kernels/library.py` are those that Triton lacks, or means otherwise, such as a maximum that keeps NaN.
 
 ```python
 from PACKAGE import {name}          # PACKAGE: the name of this directory

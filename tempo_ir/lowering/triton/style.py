@@ -77,7 +77,7 @@ class KernelSource:
 
 
 def file_head(calls: Sequence[str], blocks: Mapping[str, int], warps: int, stages: int) -> str:
-    """The lines above a kernel: imports; the sizes of its blocks and how its programs run, which are changed there."""
+    """The lines above a kernel: imports; the sizes of its blocks, and how its programs run."""
     sizes = [f"{name} = tl.constexpr({extent})" for name, extent in blocks.items()]
     return HEADER + import_lines(calls) + "\n".join(["", *sizes, f"num_warps = {warps}", f"num_stages = {stages}", ""])
 
