@@ -1,8 +1,9 @@
 # pyright: basic, reportArgumentType=false, reportOperatorIssue=false
 """What an engineer would write in Triton for the programs that are measured, to stand beside what the compiler makes.
 
-Attention of one query over a cache in shares of the keys, attention of a prompt in blocks of queries, and a norm with
-the product behind it: each for contiguous tensors of one type, heads of a power of two.
+Attention of one query over a cache in shares of the keys, attention of a prompt in blocks of queries, a norm with the
+product behind it, all steps of a recurrent network and of a rollout: each for contiguous tensors of one type, heads of
+a power of two.
 """
 
 import torch
@@ -147,3 +148,77 @@ def normed_product(x, scale, w):
         x, scale, w, out, rows, columns, 1e-6, width, 16, 64, 64
     )
     return out
+
+
+@triton.jit
+def tanh(x):
+    return 2 * tl.sigmoid(2 * x) - 1
+
+
+@triton.jit
+def persistent_rnn(x, w, out, rows, T, R: tl.constexpr, D: tl.constexpr):
+    """All steps of R rows of a network of width D."""
+    row, column = tl.program_id(0) * R + tl.arange(0, R), tl.arange(0, D)
+    weight = tl.load(w + column[:, None] * D + column[None, :])
+    place, inside = row[:, None] * D + column[None, :], row[:, None] < rows
+    h = tanh(tl.load(x + place, mask=inside, other=0.0))
+    tl.store(out + place, h, mask=inside)
+    for t in range(1, T):
+        step = (tl.zeros((), tl.int64) + t) * rows * D
+        h = tanh(tl.dot(h, weight, tl.load(x + step + place, mask=inside, other=0.0), input_precision="ieee"))
+        tl.store(out + step + place, h, mask=inside)
+
+
+def recurrence(x, w):
+    """(steps, rows, width) through a network of that width."""
+    steps, rows, width = x.shape
+    out = torch.empty_like(x)
+    persistent_rnn[(triton.cdiv(rows, 16),)](x, w, out, rows, steps, 16, width)
+    return out
+
+
+@triton.jit
+def persistent_rollout(w0, b0, w1, b1, obs, action, ended, T, seed, envs, E: tl.constexpr, H: tl.constexpr):
+    """All steps of E CartPoles each, with a policy of H hidden units."""
+    env, unit = tl.program_id(0) * E + tl.arange(0, E), tl.arange(0, H)
+    inside = env < envs
+    bias, bias_0, bias_1 = tl.load(b0 + unit), tl.load(b1), tl.load(b1 + 1)
+    by_x, by_speed = tl.load(w0 + unit * 4), tl.load(w0 + unit * 4 + 1)
+    by_angle, by_spin = tl.load(w0 + unit * 4 + 2), tl.load(w0 + unit * 4 + 3)
+    out_0, out_1 = tl.load(w1 + unit), tl.load(w1 + H + unit)
+    x, speed, angle, spin = tl.rand4x(seed, env * 2)
+    x, speed, angle, spin = x * 0.1 - 0.05, speed * 0.1 - 0.05, angle * 0.1 - 0.05, spin * 0.1 - 0.05
+    age = tl.zeros((E,), tl.int32)
+    for t in range(T):
+        place = (tl.zeros((), tl.int64) + t) * envs + env
+        tl.store(obs + place * 4, x, mask=inside)
+        tl.store(obs + place * 4 + 1, speed, mask=inside)
+        tl.store(obs + place * 4 + 2, angle, mask=inside)
+        tl.store(obs + place * 4 + 3, spin, mask=inside)
+        hidden = x[:, None] * by_x[None, :] + speed[:, None] * by_speed[None, :]
+        hidden += angle[:, None] * by_angle[None, :] + spin[:, None] * by_spin[None, :]
+        hidden = tanh(hidden + bias[None, :])
+        logit_0, logit_1 = tl.sum(hidden * out_0[None, :], 1) + bias_0, tl.sum(hidden * out_1[None, :], 1) + bias_1
+        draw_0, draw_1, _, _ = tl.rand4x(seed, (t * envs + env) * 2 + 1)
+        right = logit_1 - tl.log(-tl.log(draw_1)) > logit_0 - tl.log(-tl.log(draw_0))
+        cos, sin = tl.cos(angle), tl.sin(angle)
+        push = (tl.where(right, 10.0, -10.0) + 0.05 * spin * spin * sin) / 1.1
+        turn = (9.8 * sin - cos * push) / (0.5 * (4.0 / 3.0 - 0.1 * cos * cos / 1.1))
+        x, angle = x + 0.02 * speed, angle + 0.02 * spin
+        speed, spin = speed + 0.02 * (push - 0.05 * turn * cos / 1.1), spin + 0.02 * turn
+        over = (tl.abs(x) > 2.4) | (tl.abs(angle) > 0.20943951) | (age + 1 >= 500)
+        tl.store(action + place, right.to(tl.int64), mask=inside)
+        tl.store(ended + place, over, mask=inside)
+        x_0, speed_0, angle_0, spin_0 = tl.rand4x(seed, ((t + 1) * envs + env) * 2)
+        x, speed = tl.where(over, x_0 * 0.1 - 0.05, x), tl.where(over, speed_0 * 0.1 - 0.05, speed)
+        angle, spin = tl.where(over, angle_0 * 0.1 - 0.05, angle), tl.where(over, spin_0 * 0.1 - 0.05, spin)
+        age = tl.where(over, 0, age + 1)
+
+
+def rollout(w0, b0, w1, b1, envs=4096, steps=500):
+    """Steps of many CartPoles and a policy: observations, actions and ends."""
+    obs = torch.empty((steps, envs, 4), device=w0.device)
+    action = torch.empty((steps, envs), dtype=torch.int64, device=w0.device)
+    ended = torch.empty((steps, envs), dtype=torch.bool, device=w0.device)
+    persistent_rollout[(triton.cdiv(envs, 32),)](w0, b0, w1, b1, obs, action, ended, steps, 0, envs, 32, w0.shape[0])
+    return obs, action, ended

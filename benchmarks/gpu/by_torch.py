@@ -34,11 +34,49 @@ def prompt_attention(arrays, settings):
     return mixed[0].permute(1, 0, 2).reshape(steps, heads, group, width)
 
 
-def recurrence(arrays, settings):
+def cell(x, h, w):
+    """A step of the network, which may be compiled."""
+    return torch.tanh(x + h @ w)
+
+
+def recurrence(arrays, settings, cell=cell):
     h = torch.tanh(arrays["x"][0])
     for x in arrays["x"][1:]:
-        h = torch.tanh(x + h @ arrays["w"])
+        h = cell(x, h, arrays["w"])
     return h
+
+
+recurrence.step = cell
+
+
+def act(obs, age, first, first_bias, second, second_bias):
+    """A step of many CartPoles with the policy that acts in them."""
+    logits = linear(torch.tanh(linear(obs, first, first_bias)), second, second_bias)
+    action = (logits - torch.log(-torch.log(torch.rand_like(logits)))).argmax(-1)
+    x, speed, angle, spin = obs.unbind(-1)
+    force, cos, sin = torch.where(action == 1, 10.0, -10.0), angle.cos(), angle.sin()
+    push = (force + 0.05 * spin * spin * sin) / 1.1
+    turn = (9.8 * sin - cos * push) / (0.5 * (4.0 / 3.0 - 0.1 * cos * cos / 1.1))
+    x, angle = x + 0.02 * speed, angle + 0.02 * spin
+    moved = torch.stack([x, speed + 0.02 * (push - 0.05 * turn * cos / 1.1), angle, spin + 0.02 * turn], -1)
+    ended = (x.abs() > 2.4) | (angle.abs() > 0.20943951) | (age + 1 >= 500)
+    begin = torch.rand_like(obs) * 0.1 - 0.05
+    return action, ended, torch.where(ended[:, None], begin, moved), torch.where(ended, 0, age + 1)
+
+
+def rollout(arrays, settings, act=act):
+    policy = [arrays[f"policy.{layer}.{name}"] for layer in (0, 1) for name in ("weight", "bias")]
+    obs = torch.rand(settings["envs"], 4, device=policy[0].device) * 0.1 - 0.05
+    age = torch.zeros(settings["envs"], dtype=torch.int64, device=obs.device)
+    rows = []
+    for _ in range(settings.get("steps", 500)):
+        action, ended, following, age = act(obs, age, *policy)
+        rows.append((obs, action, ended))
+        obs = following
+    return [torch.stack(each) for each in zip(*rows, strict=True)]
+
+
+rollout.step = act
 
 
 def turned(x, cos, sin):

@@ -116,6 +116,9 @@ def beside(case, arrays):
     if case["beside"] in ("normed_product", "decode_attention", "prompt_attention"):
         faster = torch.compile(step, dynamic=False)
         compiled = measured(lambda: faster(arrays, case["settings"]))
+    elif case["beside"] in ("recurrence", "rollout"):  # a step is compiled: as many in one graph would take minutes
+        faster = torch.compile(step.step, dynamic=False)
+        compiled = measured(lambda: step(arrays, case["settings"], faster))
     own = getattr(by_hand, case["beside"], None)
     return (
         plain,
@@ -124,7 +127,13 @@ def beside(case, arrays):
     )
 
 
-ORDER = {"normed_product": ("x", "scale", "w"), "decode_attention": "qkv", "prompt_attention": "qkv"}
+ORDER = {
+    "normed_product": ("x", "scale", "w"),
+    "decode_attention": "qkv",
+    "prompt_attention": "qkv",
+    "recurrence": "xw",
+    "rollout": ("policy.0.weight", "policy.0.bias", "policy.1.weight", "policy.1.bias"),
+}
 """The arrays that kernels written by hand are given."""
 
 

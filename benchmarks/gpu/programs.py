@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import tempo_ir as tp
 from tempo_ir import llm, nn
+from tempo_ir.tools import programs
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,12 @@ def decoding(batch: int) -> Case:
     return Case(lambda: decode(batch=batch), {}, bounds, 0.0, {"T": 192, "P": 4}, "decode", settings)
 
 
+def rollout() -> Any:
+    """The example: environments and the policy that acts in them."""
+    example, _ = programs.load_python(Path("examples/rollout.py"), None, {"envs": 4096})
+    return example.source
+
+
 CASES = {
     "normed product f32": Case(normed_product, {"T": 3}, {"T": 512}, beside="normed_product"),
     "normed product bf16": Case(
@@ -195,7 +203,9 @@ CASES = {
         1e-2,
         beside="prompt_attention",
     ),
-    "recurrence": Case(recurrence, {"T": 9}, {"T": 1024}, beside="recurrence"),
+    "persistent RNN, 1024 rows": Case(lambda: recurrence(batch=1024), {"T": 9}, {"T": 512}, beside="recurrence"),
+    "persistent RNN, 16 rows": Case(lambda: recurrence(batch=16), {"T": 9}, {"T": 512}, beside="recurrence"),
+    "RL rollout, 4096 environments": Case(rollout, {"T": 6}, {"T": 500}, beside="rollout", settings={"envs": 4096}),
     "draws": Case(draws, {"T": 5}, {}, 0.0),
     **{f"a step of llama 3B bf16, batch {batch}": decoding(batch) for batch in (1, 4, 16)},
 }

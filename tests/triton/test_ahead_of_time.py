@@ -6,7 +6,6 @@ Figures are kept on disk by content, so that only what changed is compiled. A ta
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 
@@ -50,6 +49,10 @@ CATALOGUE = {
     "matmul bf16": lambda: catalogue.matmul(dtype=tp.bf16),
     "matmul f16, 37 columns": lambda: catalogue.matmul(dtype=tp.f16, n=37),
     "gemv": lambda: catalogue.matmul(m=1, dtype=tp.bf16),
+    "gemv, 37 columns": lambda: catalogue.matmul(m=1, n=37),
+    "5 rows, 37 columns of bf16": lambda: catalogue.matmul(m=5, n=37, dtype=tp.bf16),
+    "2 rows of 8 in f16": lambda: catalogue.matmul(m=2, n=8, k=80, dtype=tp.f16),
+    "3 rows of f32": lambda: catalogue.matmul(m=3, n=37, k=24),
     "adam": lambda: catalogue.adam(),
 }
 RECURRENCES = {
@@ -125,9 +128,8 @@ def write_table(target: str, rows: list[tuple[str, KernelSource, Figures]]) -> N
 
 
 def promises_tensor_cores(source: KernelSource, target: str) -> bool:
-    """Whether a kernel has a product that the matrix units of the target compute: of 16 bits, on AMD of 32 too."""
-    dots = re.findall(r"tl\.dot\(.*?input_precision", source.text, re.DOTALL)
-    return any(re.search(r"\.to\(tl\.b?float16\)", dot) for dot in dots) or (bool(dots) and target == "gfx942")
+    """Whether a kernel has a product that the matrix units of the target compute: of f32 too on AMD."""
+    return source.tensor_cores or (target == "gfx942" and "tl.dot(" in source.text)
 
 
 def check(source: KernelSource, found: Figures, target: str) -> None:
@@ -154,6 +156,16 @@ def test_ops_fusions_and_examples(target, tmp_path, monkeypatch, record_property
         if name in ("ops", "fusions", "matmul", "matmul bf16", "gemv") and not source.name.startswith(narrow):
             assert found.widest_load >= 8, (name, source.name, found)
     assert sum(promises_tensor_cores(source, target) for _, source, _ in rows) >= 3
+
+
+@pytest.mark.parametrize(
+    ("name", "cores"),
+    [("5 rows, 37 columns of bf16", True), ("2 rows of 8 in f16", True), ("3 rows of f32", False), ("gemv", False)],
+)
+def test_a_few_rows_of_16_bits_are_padded_for_tensor_cores(name, cores):
+    (source, *_) = sources_of(name, "sm_90")
+    assert source.tensor_cores is cores
+    assert ("tl.dot(" in source.text) is cores
 
 
 @pytest.mark.parametrize("target", ["sm_80", "sm_90"])

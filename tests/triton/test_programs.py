@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -70,6 +71,57 @@ def test_reinforce_in_the_interpreter():
 @pytest.mark.parametrize("name", ["llama", pytest.param("llama with a window", marks=pytest.mark.slow)])
 def test_llama_in_the_interpreter(name, model):
     in_interpreter_as_in_reference(load(name, layers=1), T=10 if "window" in name else 4, P=2)
+
+
+# ---- the same in f16 ----
+
+
+class Poles:
+    """Poles that swing, of numbers that f16 holds; every third step is the last for one of them."""
+
+    def __init__(self):
+        self.steps = 0
+
+    def reset(self, seed):
+        return np.linspace(-0.5, 0.5, 32).astype(np.float16).reshape(8, 4)
+
+    def step(self, action):
+        self.steps += 1
+        observation = (self.reset(0) * (-1) ** self.steps + action[:, None] / 8).astype(np.float16)
+        return observation, np.ones(8), np.arange(8) == self.steps // 3 - 1, np.zeros(8, np.bool_)
+
+
+class Silence:
+    """A log that nobody reads."""
+
+    def __getattr__(self, name):
+        return lambda *arrays: None
+
+
+HOSTS = {"rnn": {}, "reinforce": {"cartpoles": Poles, "log": Silence}}
+
+
+def in_half(program) -> programs.LoadedProgram:
+    """A program with f16 for f32. What keeps Adam from dividing by 0 is more: f16 has no 1e-8."""
+    text = re.sub(r"\bf32\b|(?<=x)f32\b", "f16", str(module_of(program.source)))
+    return programs.load_text(text.replace("1.0e-08", "1.0e-02"), "half.mlir")
+
+
+@pytest.mark.parametrize(("name", "bounds"), [("rnn", {"I": 2, "T": 3}), ("reinforce", {"I": 1, "T": 4})])
+def test_training_in_f16(name, bounds):
+    example = load(name)
+    program = in_half(example)
+    state = {key: array.astype(np.float16) for key, array in example.initial(0).items()}
+    inputs = programs.complete_inputs(program, {}, bounds, 0)
+    call = Call(program, inputs, bounds, state, HOSTS[name], 0)
+    expected = run(tp.compile(program.source, "reference"), call)
+    assert all(np.isfinite(array.astype(np.float64)).all() for array in expected.state.values())
+    comparison = compare(run(tp.compile(program.source, "triton-interpret"), call), expected)
+    assert comparison.equal, comparison.text
+
+
+def test_llama_with_weights_and_caches_of_f16(model):
+    in_interpreter_as_in_reference(load("llama", layers=1, weights="f16", cache="f16"), T=4, P=2)
 
 
 # ---- what drivers do ----

@@ -11,19 +11,18 @@
 // CHECK:           q = tl.load(q_ptr
 // CHECK:           q_2 = tl.load(q_ptr
 // CHECK:           q_3 = tl.load(q_ptr
-// CHECK:           for p_2_start in range(start_3 * 64, start_4, BLOCK_P_2):
+// CHECK:           for p_2_start in range(start_3 * BLOCK_P_2, start_4, BLOCK_P_2):
 // CHECK:               seen = n[None, :] <= m[:, None]
 // CHECK:               k = tl.load(k_ptr
 // CHECK-NOT:           tl.load
-// CHECK:               product = tl.dot(
-// CHECK-NEXT:              q.to(tl.bfloat16),
+// CHECK:               product = tl.dot(q, transposed, input_precision="ieee")
 // CHECK:               v = tl.load(v_ptr
 // CHECK-NOT:           tl.load
-// CHECK:               total_2 = tl.dot({{.*}}.to(tl.bfloat16), v.to(tl.bfloat16), {{.*}})
-// CHECK:                   q_2.to(tl.bfloat16),
-// CHECK:               total_4 = tl.dot({{.*}}.to(tl.bfloat16), v.to(tl.bfloat16), {{.*}})
-// CHECK:                   q_3.to(tl.bfloat16),
-// CHECK:               total_6 = tl.dot({{.*}}.to(tl.bfloat16), v.to(tl.bfloat16), {{.*}})
+// CHECK:               total_2 = tl.dot({{.*}}, v, {{.*}})
+// CHECK:               {{.*}} = tl.dot(q_2, transposed, input_precision="ieee")
+// CHECK:               total_4 = tl.dot({{.*}}, v, {{.*}})
+// CHECK:               {{.*}} = tl.dot(q_3, transposed, input_precision="ieee")
+// CHECK:               total_6 = tl.dot({{.*}}, v, {{.*}})
 // CHECK:           tl.store(mixed_ptr + h * 192 + p[:, None] * 384
 !q = tensor<?x2x3x64xbf16, #sdg.size<P>>
 !k = tensor<?x2x64xbf16, #sdg.size<P>>

@@ -2,15 +2,22 @@
 
 // Carried values are exchanged at once; what a loop gives goes by the name that it carries it by.
 
-// CHECK-LABEL: def fibonacci(
+// CHECK:       # ---- fibonacci.py
+// CHECK-NEXT:  import triton
+// CHECK-NEXT:  import triton.language as tl
+// CHECK:       num_warps = 4
+// CHECK-NEXT:  num_stages = 1
+// CHECK:       # control.mlir:{{.*}}
+// CHECK-NEXT:  # grid: one program
+// CHECK-NEXT:  @triton.jit(do_not_specialize=["n"])
+// CHECK-NEXT:  def fibonacci(out_ptr, n: "i64"):
 // CHECK-NEXT:      a = tl.full((), 0, tl.int32)
 // CHECK-NEXT:      b = tl.full((), 1, tl.int32)
 // CHECK-NEXT:      place = tl.cast(7, tl.int64)
 // CHECK-NEXT:      for t in range(n):
 // CHECK-NEXT:          sum_of = a + b
 // CHECK-NEXT:          even = t % 2
-// CHECK-NEXT:          first = even == 0
-// CHECK-NEXT:          if first:
+// CHECK-NEXT:          if even == 0:
 // CHECK-NEXT:              tl.store(out_ptr + t, sum_of)
 // CHECK-NEXT:          else:
 // CHECK-NEXT:              tl.store(out_ptr + t, a)

@@ -1,6 +1,6 @@
 // RUN: tempo-opt %s -p 'sdg-schedule,loop-form-kernels,loop-plan-storage,loop-lower-kernels{target=sm_80}' -t triton --split-input-file | filecheck %s
 
-// A product with what stands round it: the norm of its rows before, a bias and an activation after. The columns are shared
+// A norm before a product: it is made in the kernel of each product that reads it, as are a bias and an activation. The columns are shared
 // by the programs.
 
 // CHECK:       # ---- mean_rsqrt_contract_tanh.py
@@ -50,7 +50,7 @@ sdg.program @product dims(t: T) {
 
 // -----
 
-// Attention of a step over a cache that may be long: 64 programs have every 64th block of keys. The scores of a block are
+// Queries that are scaled before attention: in its kernel. Over a cache that may be long 64 programs have every 64th block of keys. The scores of a block are
 // weighed against the greatest so far, nothing of the length of the past is kept; the queries are scaled before the loop.
 // A second kernel combines what the programs found.
 
@@ -58,34 +58,32 @@ sdg.program @product dims(t: T) {
 // CHECK-NEXT:  import triton
 // CHECK-NEXT:  import triton.language as tl
 // CHECK:       from .library import nan_maximum
-// CHECK:       BLOCK_M = tl.constexpr(2)
+// CHECK:       BLOCK_G = tl.constexpr(2)
 // CHECK-NEXT:  BLOCK_D = tl.constexpr(16)
-// CHECK-NEXT:  BLOCK_N = tl.constexpr(64)
-// CHECK-NEXT:  BLOCK_N_2 = tl.constexpr(16)
+// CHECK-NEXT:  BLOCK_T = tl.constexpr(64)
 // CHECK-NEXT:  num_warps = 4
 // CHECK-NEXT:  num_stages = 1
 // CHECK:       # sdg.mul, sdg.constant, sdg.contract, loop.shares
 // CHECK-NEXT:  # fusions.mlir:{{.*}}
-// CHECK-NEXT:  # grid: 64
+// CHECK-NEXT:  # grid: 64 (share)
 // CHECK-NEXT:  @triton.jit(do_not_specialize=["at"])
 // CHECK-NEXT:  def mul_contract_shares(q_ptr, k_ptr, v_ptr, sums_ptr, greatest_ptr, totals_ptr, scalars_ptr, at: "i64"):
 // CHECK-NEXT:      n0 = tl.load(scalars_ptr + at)
 // CHECK-NEXT:      n1 = tl.multiple_of(tl.load(scalars_ptr + at + 1), 16)
-// CHECK-NEXT:      m = tl.arange(0, BLOCK_M)
+// CHECK-NEXT:      g = tl.arange(0, BLOCK_G)
 // CHECK-NEXT:      d = tl.arange(0, BLOCK_D)
-// CHECK-NEXT:      n_2 = tl.arange(0, BLOCK_N_2)
-// CHECK-NEXT:      program = tl.program_id(0)
-// CHECK-NEXT:      q = tl.load(q_ptr + n1 + m[:, None] * 16 + d[None, :])
+// CHECK-NEXT:      share = tl.program_id(0)
+// CHECK-NEXT:      q = tl.load(q_ptr + n1 + g[:, None] * 16 + d[None, :])
 // CHECK-NEXT:      scaled = q * 2.0
-// CHECK-NEXT:      greatest = tl.full((BLOCK_M,), float("-inf"), tl.float32)
-// CHECK-NEXT:      total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-// CHECK-NEXT:      total_2 = tl.zeros((BLOCK_M, BLOCK_N_2), tl.float32)
-// CHECK-NEXT:      for n_start in range(program * 64, n0, 64 * BLOCK_N):
-// CHECK-NEXT:          n = n_start + tl.arange(0, BLOCK_N)
-// CHECK-NEXT:          inside_n = n < n0
-// CHECK-NEXT:          k = tl.load(k_ptr + n[:, None] * 16 + d[None, :], mask=inside_n[:, None], other=0.0)
+// CHECK-NEXT:      greatest = tl.full((BLOCK_G,), float("-inf"), tl.float32)
+// CHECK-NEXT:      total = tl.zeros((BLOCK_G, BLOCK_T), tl.float32)
+// CHECK-NEXT:      total_2 = tl.zeros((BLOCK_G, BLOCK_D), tl.float32)
+// CHECK-NEXT:      for t_start in range(share * BLOCK_T, n0, 64 * BLOCK_T):
+// CHECK-NEXT:          t = t_start + tl.arange(0, BLOCK_T)
+// CHECK-NEXT:          inside_t = t < n0
+// CHECK-NEXT:          k = tl.load(k_ptr + t[:, None] * 16 + d[None, :], mask=inside_t[:, None], other=0.0)
 // CHECK-NEXT:          s = tl.sum(scaled[:, :, None] * tl.trans(k)[None, :, :], axis=1)
-// CHECK-NEXT:          chosen = tl.where(inside_n[None, :], s, float("-inf"))
+// CHECK-NEXT:          chosen = tl.where(inside_t[None, :], s, float("-inf"))
 // CHECK-NEXT:          greatest_2 = tl.reduce(chosen, 1, nan_maximum)
 // CHECK-NEXT:          greater = nan_maximum(greatest, greatest_2)
 // CHECK-NEXT:          equal = greater == float("-inf")
@@ -96,14 +94,14 @@ sdg.program @product dims(t: T) {
 // CHECK-NEXT:          exp_2 = tl.exp(difference_2)
 // CHECK-NEXT:          product = total * exp_2[:, None]
 // CHECK-NEXT:          total = product + exp
-// CHECK-NEXT:          v = tl.load(v_ptr + n[:, None] * 16 + n_2[None, :], mask=inside_n[:, None], other=0.0)
+// CHECK-NEXT:          v = tl.load(v_ptr + t[:, None] * 16 + d[None, :], mask=inside_t[:, None], other=0.0)
 // CHECK-NEXT:          product_2 = total_2 * exp_2[:, None]
 // CHECK-NEXT:          total_2 = product_2 + tl.sum(exp[:, :, None] * v[None, :, :], axis=1)
 // CHECK-NEXT:          greatest = greater
 // CHECK-NEXT:      total_3 = tl.sum(total, axis=1)
-// CHECK-NEXT:      tl.store(sums_ptr + program * 32 + m[:, None] * 16 + n_2[None, :], total_2)
-// CHECK-NEXT:      tl.store(greatest_ptr + program * 2 + m, greatest)
-// CHECK-NEXT:      tl.store(totals_ptr + program * 2 + m, total_3)
+// CHECK-NEXT:      tl.store(sums_ptr + share * 32 + g[:, None] * 16 + d[None, :], total_2)
+// CHECK-NEXT:      tl.store(greatest_ptr + share * 2 + g, greatest)
+// CHECK-NEXT:      tl.store(totals_ptr + share * 2 + g, total_3)
 
 // CHECK:       # ---- max_eq_exp_contract.py
 // CHECK-NEXT:  import triton

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field, replace
 from xdsl.ir import Block, SSAValue
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.loop import BodyOperation, BufferAccess, BufferType
+from tempo_ir.dialects.loop import BodyOperation, BufferAccess, BufferType, SharesOp
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.index import Slice
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, doubled, folds_of, reduced_classes, values_of
 from tempo_ir.lowering.kernels.translator import AxisKey
 
+SHARE = "share"
+"""The axis of shares of a sum."""
 _DIGITS = {"o": "_outer", "i": "_inner"}
 
 
@@ -45,9 +47,10 @@ class AxisNames:
             _name_rows(argument, access, classes, found)
         ops = [op for inner in (block, *(fold.body.block for fold in folds_of(block))) for op in inner.ops]
         for op in ops:
-            if isinstance(op, sdg.ContractOp):
+            if isinstance(op, sdg.ContractOp | SharesOp):
                 _name_letters(op, classes, found)
         axes = {AxisKey(op, number): axis for op in ops for number, axis in reduced_classes(op, classes).items()}
+        axes |= {AxisKey(op, op.axis): classes.find((op.scores, op.axis)) for op in ops if isinstance(op, SharesOp)}
         first = yielded[0]
         axes |= {AxisKey(leaf, number): classes.find((first, number)) for number in range(len(shape_of(first.type)))}
         return AxisNames({key: found[axis] for key, axis in axes.items() if axis in found and axis not in excluded})
@@ -65,8 +68,10 @@ def _name_rows(argument: SSAValue, access: BufferAccess, classes: AxisClasses, f
         found.setdefault(classes.find((argument, number)), dim)
 
 
-def _name_letters(op: sdg.ContractOp, classes: AxisClasses, found: dict[Axis, str]) -> None:
+def _name_letters(op: sdg.ContractOp | SharesOp, classes: AxisClasses, found: dict[Axis, str]) -> None:
     inputs, output = op.letters
+    if isinstance(op, SharesOp):
+        output = (SHARE, *output)
     for value, letters in zip((op.result, *op.inputs), (output, *inputs), strict=True):
         for number, letter in enumerate(letters):
             found.setdefault(classes.find((value, number)), letter)

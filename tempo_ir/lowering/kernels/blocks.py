@@ -97,7 +97,7 @@ class Blocks:
     def queries(self, extent: Extent, element: Attribute, others: int = 1) -> int:
         """Block of queries, of each of which there are so many `others` with the same keys; of 16 bits no fewer than a
         tensor core takes, which are padding then. Products of f32, whose operands lie in registers, have fewer."""
-        narrow = self.powers_of_two and is_float(element) and bit_width(element) == 16
+        narrow = self._has_tensor_cores(element)
         many = not isinstance(extent, int) or extent > self.row
         held = self.held_queries if narrow else self.held_queries // 2
         most = max(self.row, held // self.fitted(others)) if many else self.row
@@ -106,6 +106,17 @@ class Blocks:
     def shares_keys(self, others: int, element: Attribute) -> bool:
         """Whether a program of many queries holds so many others beside each."""
         return bit_width(element) == 16 and others * SMALLEST_DOT <= self.held_queries
+
+    def side(self, block: int, element: Attribute, contracted: Extent) -> int:
+        """The block along a side of a product of 16-bit numbers: a few rows or columns are padded to what a tensor core
+        takes, since it then does in one what else is a multiplication and a conversion for each of them (from 2 on,
+        and where it has 16 or more to contract); one is a vector, and stays one."""
+        long = not isinstance(contracted, int) or contracted >= SMALLEST_DOT
+        few = 1 < block < SMALLEST_DOT
+        return SMALLEST_DOT if few and long and self._has_tensor_cores(element) else block
+
+    def _has_tensor_cores(self, element: Attribute) -> bool:
+        return self.powers_of_two and is_float(element) and bit_width(element) == 16
 
     def keys(self, block: int, columns: int, element: Attribute) -> int:
         """The block along what a sum weighted by a softmax sums, of at most `block`, for rows of so many columns: two
@@ -120,9 +131,11 @@ class Blocks:
         most = max(self.reduced, self.filling // others) if others else self.reduced
         return self._block(extent, most, max(self.dynamic, most) if self.filling else self.dynamic)
 
-    def contracted(self, extent: Extent, others: int, element: Attribute, *, whole: bool = False) -> int:
-        """Block along a contracted axis of a dot whose result has `others` elements; all of it where `whole` asks for
-        that, and it is no longer than columns of attention are.
+    def contracted(
+        self, extent: Extent, sides: tuple[int, int], operand: Attribute, element: Attribute, *, whole: bool = False
+    ) -> int:
+        """Block along a contracted axis of a dot of `operand`s whose result has `sides` and is summed in `element`; all
+        of it where `whole` asks for that, and it is no longer than columns of attention are.
 
         GPUs have no dots of integers wider than 8 bits: those hold all products at once, in registers.
         """
@@ -130,8 +143,11 @@ class Blocks:
         if not self.powers_of_two:
             return block
         if is_float(element):
-            return self.fitted(extent) if whole and isinstance(extent, int) and extent <= WIDEST_HEAD else block
-        while block > 1 and block * others * max(1, bit_width(element) // 32) > LARGEST_PRODUCT:
+            if whole and isinstance(extent, int) and extent <= WIDEST_HEAD:
+                block = self.fitted(extent)
+            padded = self._has_tensor_cores(operand) and min(sides) >= SMALLEST_DOT
+            return max(block, SMALLEST_DOT) if padded else block
+        while block > 1 and block * sides[0] * sides[1] * max(1, bit_width(element) // 32) > LARGEST_PRODUCT:
             block //= 2
         return block
 

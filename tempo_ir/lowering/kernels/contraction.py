@@ -96,7 +96,16 @@ def _products(translator: Translator, contraction: Contraction, at: Coordinates)
 
     if not axes:
         return body({})
-    return fold(translator, ReduceKind.SUM, element, axes, lanes, body)
+    return fold(translator, ReduceKind.SUM, element, axes, lanes, body, lane_first=_is_summed_first(contraction, lanes))
+
+
+def _is_summed_first(contraction: Contraction, lanes: tuple[Lane, ...]) -> bool:
+    """Whether the operand that has the one lane of the result has its summed axes before it."""
+    for letters in contraction.inputs:
+        for place, letter in enumerate(letters):
+            if lanes and letter in contraction.at and contraction.at[letter].lane is lanes[0]:
+                return any(other in contraction.summed for other in letters[:place])
+    return False
 
 
 def _dot(translator: Translator, contraction: Contraction, at: Coordinates) -> Tile | None:
@@ -140,7 +149,7 @@ def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapp
     total = accumulator(result)
     shape = (left[0].size if left else 1), (right[0].size if right else 1)
     block = translator.blocks.contracted(
-        contraction.summed[letters[chosen]], shape[0] * shape[1], total, whole=translator.in_pass
+        contraction.summed[letters[chosen]], shape, contraction.element, total, whole=translator.in_pass
     )
     axes = [
         Iterated(AxisKey(contraction.op, number), contraction.summed[letter], block if number == chosen else 0)

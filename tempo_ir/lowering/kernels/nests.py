@@ -123,6 +123,8 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
             work = multiplications(translator, contraction)
             streamed = _is_last_letter(contraction, column)
             blocks[column] = translator.blocks.shared_columns(shape[column], work, others, streamed)
+            if row is not None:
+                blocks |= {axis: _padded(translator, contraction, blocks[axis]) for axis in (row, column)}
     return [Iterated(keys[axis], extent, blocks[axis]) for axis, extent in enumerate(shape)]
 
 
@@ -136,6 +138,16 @@ def _blocks_of_rows(
     column = lanes[0] if lanes[0] != rows else lanes[1]
     blocks = {rows: programs.block}
     return blocks if column is None else blocks | {column: translator.blocks.columns(shape[column])}
+
+
+def _padded(translator: Translator, op: sdg.ContractOp, block: int) -> int:
+    """The block along a side of a product, where few are padded."""
+    letters = op.letters[0][0]
+    extents = zip(letters, translator.shape(op.inputs[0]), strict=True)
+    summed = [extent for letter, extent in extents if letter not in op.letters[1]]
+    longest = max(summed, key=lambda extent: extent if isinstance(extent, int) else MANY_PROGRAMS, default=1)
+    product = widest_element([operand.type for operand in op.inputs], op.name)
+    return translator.blocks.side(block, product, longest)
 
 
 def _is_weighted(op: sdg.ContractOp) -> bool:

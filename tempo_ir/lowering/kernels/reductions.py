@@ -155,8 +155,15 @@ def fold(
     axes: Sequence[Iterated],
     lanes: tuple[Lane, ...],
     body: Callable[[dict[int, Coordinate]], Tile],
+    *,
+    lane_first: bool = False,
 ) -> Tile:
-    """`body`, which is asked at the coordinates of the reduced axes by number, combined over all of them."""
+    """`body`, which is asked at the coordinates of the reduced axes by number, combined over all of them.
+
+    What a program of many threads carries has the reduced lane as its first axis where `lane_first` says that the body
+    has; elsewhere it is the last one.
+    """
+    lane_first = lane_first and translator.blocks.powers_of_two
 
     wide = carried_along(translator, axes, lanes)
     translator.unordered.update(axis.key for axis in axes)
@@ -168,17 +175,20 @@ def fold(
         tile = Tile(tile.value.to(element), tile.lanes, tile.zero_padded)
         kept = lanes
         if wide and lane is not None:
-            tile, kept = translator.masked(tile, lane, identity(kind, element)), (*lanes, lane)
+            tile = translator.masked(tile, lane, identity(kind, element))
+            kept = (lane, *lanes) if lane_first else (*lanes, lane)
         else:
             tile = reduce_tile(translator, kind, tile, lane)
         if carried is not None:
             tile = combine(translator.builder, _COMBINE[kind], Tile(carried[0], kept), tile)
         return [translator.filled(tile, kept)]
 
-    extents = (*extents_of(lanes), wide) if wide else extents_of(lanes)
+    extents = extents_of(lanes)
+    if wide:
+        extents = (wide, *extents) if lane_first else (*extents, wide)
     (result,) = translator.over(axes, [(identity(kind, element), element, extents)], step)
     if wide:
-        result = translator.builder.reduce(kind, result, len(lanes))
+        result = translator.builder.reduce(kind, result, 0 if lane_first else len(lanes))
     return Tile(result, lanes)
 
 
@@ -221,10 +231,18 @@ def emit_reduction(translator: Translator, op: Operation, at: Coordinates) -> Ti
         axes,
         lanes,
         lambda places: translator.pull(op.operand, inserted(at, places)),
+        lane_first=_is_summed_first(op, at, axes),
     )
     if isinstance(op, sdg.MeanOp):
         total = combine(translator.builder, ew.DivOp, total, element_count(translator, op))
     return Tile(total.value.to(element), total.lanes)
+
+
+def _is_summed_first(op: sdg.ReduceOp, at: Coordinates, axes: Sequence[Iterated]) -> bool:
+    """Whether the axis that is reduced by blocks stands before the lane of the result, in the operand."""
+    kept = [axis for axis in range(len(at) + len(op.axes)) if axis not in op.axes]
+    laned = [axis for axis, coordinate in zip(kept, at, strict=True) if coordinate.lane is not None]
+    return any(axis.block and laned and axis.key.axis < laned[0] for axis in axes)
 
 
 def element_count(translator: Translator, op: sdg.MeanOp) -> Tile:

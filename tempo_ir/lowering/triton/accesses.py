@@ -17,18 +17,21 @@ from xdsl.ir import SSAValue
 
 from tempo_ir.dialects.tile import memory
 from tempo_ir.dialects.tile.attributes import bit_width, element_of, is_float, shape_of
+from tempo_ir.dialects.tile.elementwise import MulOp
 from tempo_ir.dialects.tile.shape import ExpandOp
 from tempo_ir.lowering.triton.addresses import INT32, Bounds, constant_of, fits, fits_32_bits, is_natural, static_bounds
 from tempo_ir.lowering.triton.axes import Lane
 from tempo_ir.lowering.triton.expressions import is_narrow_float, library, number_of, number_text, triton_type
+from tempo_ir.lowering.triton.uses import is_kept_narrow
 from tempo_ir.lowering.triton.values import Limit, Values
 
 
-def read_text(values: Values, op: memory.LoadOp | memory.GatherOp) -> str:
-    """The load of a block; f16 and bf16 are computed in f32."""
+def read_text(values: Values, op: memory.LoadOp | memory.GatherOp, checked: bool = False) -> str:
+    """The load of a block; f16 and bf16 are computed in f32, where they are computed with."""
     pointer, mask = pointer_and_mask(values, op, list(op.tile_axes))
     other = "" if mask is None else f", mask={mask}, other={_other(op)}"
-    upcast = ".to(tl.float32)" if is_narrow_float(op.view_type.element) else ""
+    narrow = is_narrow_float(op.view_type.element) and (checked or not is_kept_narrow(op.result))
+    upcast = ".to(tl.float32)" if narrow else ""
     return f"tl.load({pointer}{other}){upcast}"
 
 
@@ -50,7 +53,7 @@ def write_text(values: Values, op: memory.WriteOp | memory.IndexedWriteOp, check
     if adds and bit_width(element) < 32:
         raise values.error(f"{op.name} of {element}: GPUs add numbers of 32 and 64 bits to memory", op)
     value = values.typed(written)
-    if is_narrow_float(element):
+    if is_narrow_float(element) and (checked or not is_kept_narrow(written)):
         value = values.cast(written, triton_type(element))
     masked = "" if mask is None else f", mask={mask}"
     return f"{'tl.atomic_add' if adds else 'tl.store'}({pointer}, {value}{masked})"
@@ -172,7 +175,9 @@ def _scaled(values: Values, index: SSAValue, stride: int | SSAValue) -> str:
         return values.bare(index)
     if isinstance(stride, SSAValue):
         return f"{values.use(index)} * {values.use(stride)}"
-    bounds = static_bounds(index)
+    bounds, owner = static_bounds(index), index.owner
+    if isinstance(owner, MulOp) and values.is_written(index) and (factor := constant_of(owner.rhs)) is not None:
+        return _scaled(values, owner.lhs, factor * stride)
     if bounds is None or fits_32_bits((min(end * stride for end in bounds), max(end * stride for end in bounds))):
         return f"{values.use(index)} * {stride}"
     return f"tl.cast({values.bare(index)}, tl.int64) * {stride}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import cast
 
-from xdsl.dialects.builtin import IndexType, NameLoc
+from xdsl.dialects.builtin import IndexType, NameLoc, f32
 from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects.sdg.locations import location_text
@@ -44,10 +44,10 @@ from tempo_ir.lowering.triton.expressions import (
 from tempo_ir.lowering.triton.hazards import barriers
 from tempo_ir.lowering.triton.scalars import PLACE, TABLE
 from tempo_ir.lowering.triton.style import DEFAULT_STYLE, KernelSource, Style, file_head
-from tempo_ir.lowering.triton.tuning import is_written_out, stages_of, warps_of
-from tempo_ir.lowering.triton.uses import is_updated_in_place, is_used_once, same_value
+from tempo_ir.lowering.triton.tuning import has_tensor_cores, is_written_out, stages_of, warps_of
+from tempo_ir.lowering.triton.uses import is_kept_narrow, is_updated_in_place, is_used_once, same_value, sections_of
 from tempo_ir.lowering.triton.values import Limit, Values, filled, identifier_of, literal_of
-from tempo_ir.lowering.triton.writer import INDENT, wrapped
+from tempo_ir.lowering.triton.writer import INDENT, spans, wrapped
 
 COMBINES: Mapping[ReduceKind, str] = MappingProxyType(
     {
@@ -123,6 +123,7 @@ class _KernelPrinter:
             self.stages,
             calls,
             self.choices(),
+            any(has_tensor_cores(op, self.style.precision) for op in self.kernel.walk() if isinstance(op, shape.DotOp)),
         )
 
     def choices(self) -> tuple[tuple[int, int], ...]:
@@ -165,7 +166,7 @@ class _KernelPrinter:
             if file:
                 lines.setdefault(file.rsplit("/", 1)[-1], set()).add(int(line))
         parts = textwrap.wrap(", ".join(self.ops), 116)
-        parts += [f"{name}:{_spans(numbers)}" for name, numbers in sorted(lines.items())]
+        parts += [f"{name}:{spans(numbers)}" for name, numbers in sorted(lines.items())]
         return [*(f"# {part}" for part in parts), f"# grid: {self.grid()}"]
 
     def grid(self) -> str:
@@ -237,6 +238,9 @@ class _KernelPrinter:
                 return True
             case shape.IotaOp():
                 return self.is_lane(op)
+            case ew.ComparisonOp() if isinstance(element_of(op.lhs), IndexType):
+                users = [use.operation for use in op.result.uses]
+                return len(users) == 1 and isinstance(users[0], structure.IfOp) and users[0].parent is op.parent
             case structure.ProgramIdOp() | ew.AddOp() | ew.SubOp() | ew.MulOp() if isinstance(
                 op.results[0].type, IndexType
             ):
@@ -252,6 +256,7 @@ class _KernelPrinter:
         """A line for a value; none where a line before has it. What a loop carries on keeps its name."""
         if value in self.in_place:
             name = self.in_place[value]
+            expression = self.values.known(expression) or expression
             added = expression.removeprefix(f"{name} + ")
             self.lines.add(f"{name} = {expression}" if added == expression else f"{name} += {added}")
             self.values.forget(name)
@@ -274,7 +279,7 @@ class _KernelPrinter:
                 wide = "" if static_bounds(op.result) is not None else ".to(tl.int64)"
                 return f"tl.program_id({op.axis.value.data}){wide}"
             case memory.LoadOp() | memory.GatherOp():
-                return read_text(values, op)
+                return read_text(values, op, self.style.checked)
             case shape.ConstOp():
                 number = number_text(number_of(op.number), element_of(op.result))
                 return filled(values.extents(op.result), number, element_of(op.result))
@@ -398,7 +403,8 @@ class _KernelPrinter:
             wide = (
                 values.use(op.value) if computed_type(source) == "tl.float32" else values.cast(op.value, "tl.float32")
             )
-            return f"{wide}.to({triton_type(target)}).to(tl.float32)"
+            kept = not self.style.checked and is_kept_narrow(op.result)
+            return f"{wide}.to({triton_type(target)}){'' if kept else '.to(tl.float32)'}"
         return values.cast(op.value, triton_type(target))
 
     # -- tiles
@@ -450,18 +456,20 @@ class _KernelPrinter:
     def dot(self, op: shape.DotOp) -> str:
         """`tl.dot`, or a product that is written out where sides are too short for it to pay."""
         element, wide = element_of(op.lhs), element_of(op.result)
-        lhs, rhs = (self.dot_operand(value, computed_type(wide)) for value in (op.lhs, op.rhs))
         total = self.values.use(op.accumulator)
         if is_written_out(op):
+            lhs, rhs = (self.dot_operand(value, computed_type(wide)) for value in (op.lhs, op.rhs))
             product = f"tl.sum({lhs}[:, :, None] * {rhs}[None, :, :], axis=1{_own_type(op)})"
             return product if _is_zero(op.accumulator) else f"{total} + {product}"
-        if is_narrow_float(element):
-            lhs, rhs = (self.values.cast(value, triton_type(element)) for value in (op.lhs, op.rhs))
-        return f'tl.dot({lhs}, {rhs}, {total}, input_precision="{self.style.precision}")'
+        kind = triton_type(element) if is_narrow_float(element) else computed_type(wide)
+        lhs, rhs = (self.dot_operand(value, kind) for value in (op.lhs, op.rhs))
+        start = "" if _is_zero(op.accumulator) and wide == f32 else f", {total}"
+        return f'tl.dot({lhs}, {rhs}{start}, input_precision="{self.style.precision}")'
 
     def dot_operand(self, value: SSAValue, wide: str) -> str:
-        same = computed_type(element_of(value)) == wide
-        return self.values.use(value) if same else self.values.cast(value, wide)
+        kept = not self.style.checked and is_kept_narrow(value)
+        own = triton_type(element_of(value)) if kept else computed_type(element_of(value))
+        return self.values.use(value) if own == wide else self.values.cast(value, wide)
 
     def philox(self, op: shape.PhiloxOp) -> None:
         counters = [self.word(value) for value in (op.counter0, op.counter1, op.counter2, op.counter3)]
@@ -472,8 +480,8 @@ class _KernelPrinter:
 
     def word(self, value: SSAValue) -> str:
         """A word of 32 bits as an unsigned integer."""
-        if isinstance(value.owner, shape.ConstOp) and not shape_of(value):
-            return f"tl.full((), {int(number_of(value.owner.number)) % 2**32}, tl.uint32)"
+        if (number := scalar_number(value)) is not None:
+            return f"tl.full((), {int(number) % 2**32}, tl.uint32)"
         return self.values.use(value) if is_unsigned(element_of(value)) else f"{self.values.use(value)}.to(tl.uint32)"
 
     # -- control flow
@@ -522,7 +530,9 @@ class _KernelPrinter:
         if lanes and lanes[0].extent != op.step_size:
             size = f"{op.step_size // lanes[0].extent} * {size}"
         step = "" if op.step_size == 1 else f", {size}"
-        low, high = self.values.bare(op.low), self.values.bare(op.high)
+        low, high, start = self.values.bare(op.low), self.values.bare(op.high), op.low.owner
+        if lanes and isinstance(start, ew.MulOp) and constant_of(start.rhs) == lanes[0].extent:
+            low = f"{self.values.use(start.lhs)} * {self.values.block_size(lanes[0].axis)}"
         return f"{low}, {high}{step}" if step or low != "0" else high
 
     def carried(self, value: SSAValue) -> str:
@@ -532,7 +542,20 @@ class _KernelPrinter:
         return self.values.scalar(value)
 
     def branch(self, op: structure.IfOp) -> None:
-        with self.values.block(f"if {self.values.use(op.condition)}:"):
+        """`if` and `else`; what programs share among them is one `if` beside the other, since nested ones take more of
+        the registers that threads meet by."""
+        sections = [] if self.style.checked else sections_of(op)
+        if len(sections) > 2:
+            for section in sections:
+                place = self.values.use(section.place)
+                bounds = [f"{place} >= {section.low}"] if section.low is not None else []
+                bounds += [f"{place} < {section.high}"] if section.high is not None else []
+                with self.values.block(
+                    f"if {' & '.join(f'({each})' if len(bounds) > 1 else each for each in bounds)}:"
+                ):
+                    self.block(section.block)
+            return
+        with self.values.block(f"if {self.values.bare(op.condition)}:"):
             self.block(op.then.block)
         if op.otherwise is not None and not isinstance(op.otherwise.block.first_op, structure.YieldOp):
             with self.values.block("else:"):
@@ -566,14 +589,3 @@ def _own_type(op: shape.ReduceOp | shape.ScanOp | shape.DotOp) -> str:
     """Sums of narrow integers would be widened."""
     element = element_of(op.result)
     return f", dtype={triton_type(element)}" if not is_float(element) and bit_width(element) < 32 else ""
-
-
-def _spans(numbers: set[int]) -> str:
-    """`{8, 9, 10, 14}` as `8-10, 14`."""
-    spans: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        if spans and number == spans[-1][1] + 1:
-            spans[-1] = spans[-1][0], number
-        else:
-            spans.append((number, number))
-    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)

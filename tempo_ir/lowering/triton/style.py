@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tempo_ir.lowering.triton.library_text import HEADER, library_sources
 from tempo_ir.lowering.triton.machines import Machine
 from tempo_ir.lowering.triton.tuning import WARPS
-from tempo_ir.lowering.triton.writer import wrapped
+from tempo_ir.lowering.triton.writer import WIDTH, wrapped
 
 PRECISIONS = ("ieee", "tf32")
 """Of products of f32: all 24 bits of the factors, or the first 11 of each, which tensor cores multiply."""
@@ -48,9 +48,9 @@ class KernelSource:
     """A printed kernel: the name of its function, the text of its file, and its parameters with their types.
 
     `aligned` names the scalars that are multiples of 16 in every launch; a program is run by `warps`, loops with dots
-    have `stages`; `computes` names the ops that the kernel comes from; `calls` the functions that it imports from
-    `library.py`, which the kernels of a package share; `choices` are warps and stages that are worth a try, those of
-    the text first.
+    have `stages`, and some dots `tensor_cores` compute; `computes` names the ops that the kernel comes from; `calls`
+    the functions that it imports from `library.py`, which the kernels of a package share; `choices` are warps and
+    stages that are worth a try, those of the text first.
     """
 
     name: str
@@ -62,6 +62,7 @@ class KernelSource:
     stages: int = 1
     calls: tuple[str, ...] = ()
     choices: tuple[tuple[int, int], ...] = ()
+    tensor_cores: bool = False
 
     @property
     def divisible(self) -> list[int]:
@@ -83,4 +84,8 @@ def file_head(calls: Sequence[str], blocks: Mapping[str, int], warps: int, stage
 
 def import_lines(calls: Sequence[str]) -> str:
     """The lines that import functions of the library."""
-    return "\n" + "\n".join(wrapped(f"from .library import {', '.join(calls)}")) + "\n" if calls else ""
+    if not calls:
+        return ""
+    line = f"from .library import {', '.join(calls)}"
+    lines = [line] if len(line) <= WIDTH else wrapped(f"from .library import ({', '.join(calls)})")
+    return "\n" + "\n".join(lines) + "\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
@@ -11,7 +12,8 @@ from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile import memory, shape, structure
 from tempo_ir.dialects.tile.attributes import element_of, is_float, shape_of
 from tempo_ir.lowering.triton.addresses import constant_of, static_bounds
-from tempo_ir.lowering.triton.expressions import scalar_number, triton_type
+from tempo_ir.lowering.triton.expressions import computed_type, is_narrow_float, scalar_number, triton_type
+from tempo_ir.lowering.triton.tuning import is_written_out
 
 
 def is_used_once(value: SSAValue) -> bool:
@@ -76,19 +78,95 @@ def _within(block: Block, op: Operation) -> Operation:
     return op
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What programs do whose `place` is from `low` and below `high`, where there are such bounds."""
+
+    place: SSAValue
+    low: int | None
+    high: int | None
+    block: Block
+
+
+def sections_of(op: structure.IfOp) -> list[Section]:
+    """`if p < 1: a, else: if p < 5: b, else: c` as sections below 1, from 1 to 5, and from 5; none for another `if`."""
+    found: list[Section] = []
+    low: int | None = None
+    branch: structure.IfOp | None = op
+    while branch is not None:
+        compare = branch.condition.owner
+        high = constant_of(compare.rhs) if isinstance(compare, ew.LtOp) else None
+        if not isinstance(compare, ew.LtOp) or high is None or branch.otherwise is None:
+            return []
+        if found and (compare.lhs is not found[0].place or low is None or high < low):
+            return []
+        found.append(Section(compare.lhs, low, high, branch.then.block))
+        low, rest, branch = high, branch.otherwise.block, _alone_in(branch.otherwise.block)
+        if branch is None:
+            found.append(Section(compare.lhs, low, None, rest))
+    return found
+
+
+def _alone_in(block: Block) -> structure.IfOp | None:
+    """The branch that is all there is in a block, with what it compares."""
+    ops = [op for op in block.ops if not isinstance(op, (shape.ConstOp, structure.YieldOp))]
+    match ops:
+        case [ew.LtOp() as compare, structure.IfOp() as branch] if branch.condition is compare.result:
+            return branch
+        case _:
+            return None
+
+
 def same_value(op: Operation) -> SSAValue | None:
     """The operand that an op gives back as it is; None where it does something."""
     match op:
-        case ew.AddOp(lhs=lhs, rhs=rhs) if not shape_of(op.result) or shape_of(lhs) == shape_of(op.result):
-            return lhs if scalar_number(rhs) == 0 and not is_float(element_of(rhs)) and _is_typed(lhs) else None
+        case ew.AddOp(lhs=lhs, rhs=rhs):
+            return next(
+                (
+                    one
+                    for one, other in ((lhs, rhs), (rhs, lhs))
+                    if _is_nothing(other) and _is_typed(one) and shape_of(one) == shape_of(op.result)
+                ),
+                None,
+            )
         case ew.SelectOp(condition=mask, lhs=SSAValue(owner=ew.SelectOp(condition=inner, rhs=other)), rhs=rhs):
             number = scalar_number(rhs)
             known = number is not None and number == scalar_number(other) and _is_same_mask(mask, inner)
             return op.lhs if known else None
-        case ew.CastOp(value=value) if isinstance(element_of(op.result), IndexType):
-            return value if triton_type(element_of(value)) == "tl.int64" and _is_typed(value) else None
+        case ew.CastOp(value=value):
+            kept = computed_type(element_of(value)) == triton_type(element_of(op.result))
+            return value if kept and _is_typed(value) else None
         case _:
             return None
+
+
+def _is_nothing(value: SSAValue) -> bool:
+    """Whether adding an integer changes nothing."""
+    return scalar_number(value) == 0 and not is_float(element_of(value))
+
+
+def is_kept_narrow(value: SSAValue) -> bool:
+    """Whether a value of 16 bits is needed as that alone, by dots and by memory, so that it is not computed with."""
+    if not is_narrow_float(element_of(value)):
+        return False
+    owner = value.owner
+    if isinstance(owner, shape.TransOp):
+        return is_kept_narrow(owner.value)
+    return isinstance(owner, (memory.LoadOp, memory.GatherOp, ew.CastOp)) and _is_needed_narrow(value)
+
+
+def _is_needed_narrow(value: SSAValue) -> bool:
+    for use in value.uses:
+        match use.operation:
+            case shape.DotOp() as op if not is_written_out(op):
+                pass
+            case memory.WriteOp() | memory.IndexedWriteOp():
+                pass
+            case shape.TransOp() as op if _is_needed_narrow(op.result):
+                pass
+            case _:
+                return False
+    return True
 
 
 def _is_same_mask(mask: SSAValue, other: SSAValue) -> bool:

@@ -152,11 +152,18 @@ class Values:
         """Let a value be written as an expression wherever it is used."""
         self._written[value] = text
 
+    def is_written(self, value: SSAValue) -> bool:
+        """Whether a value is written as an expression where it is used."""
+        return value in self._written
+
+    def known(self, text: str) -> str | None:
+        """The name of an expression that a line before has."""
+        return next((scope[text] for scope in self._shared if text in scope), None)
+
     def shared(self, text: str, hint: str) -> str:
         """The name of an expression, which is written on a line of its own where no line before has it."""
-        for scope in self._shared:
-            if text in scope:
-                return scope[text]
+        if (known := self.known(text)) is not None:
+            return known
         name = self._shared[-1][text] = self.names.unique(hint)
         self.lines.add(f"{name} = {text}")
         return name

@@ -69,10 +69,13 @@ def _depths(text: str) -> Iterator[tuple[str, int]]:
 
 def wrapped(line: str) -> list[str]:
     """A line, or where it is longer than lines are its outermost call with the arguments on lines of their own."""
+    if len(line) <= WIDTH or line.count("(") != line.count(")"):
+        return [line]
     depths = list(_depths(line))
-    end = next((at for at in range(len(line) - 1, -1, -1) if line[at] == ")" and not depths[at][1]), -1)
-    start = max((at for at in range(end) if line[at] == "(" and not depths[at][1]), default=-1)
-    if len(line) <= WIDTH or start < 0:
+    opens = [at for at in range(len(line)) if line[at] == "(" and not depths[at][1]]
+    closes = [at for at in range(len(line)) if line[at] == ")" and not depths[at][1]]
+    start, end = max(zip(opens, closes, strict=True), key=lambda call: call[1] - call[0], default=(0, 0))
+    if not end:
         return [line]
     inner = INDENT * (1 + (len(line) - len(line.lstrip())) // len(INDENT))
     together = f"{inner}{line[start + 1 : end]}"
@@ -82,6 +85,17 @@ def wrapped(line: str) -> list[str]:
     pieces = [line[low + 1 : high].strip() for low, high in pairwise([start, *cuts, end])]
     body = [f"{inner}{piece}," for piece in pieces if piece]
     return [line[: start + 1], *body, line[end:].rjust(len(line[end:]) + len(inner) - len(INDENT))]
+
+
+def spans(numbers: set[int]) -> str:
+    """`{8, 9, 10, 14}` as `8-10, 14`."""
+    spans: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1] = spans[-1][0], number
+        else:
+            spans.append((number, number))
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
 
 
 class Lines:
