@@ -126,3 +126,22 @@ loop.program @swapped dims(t: T) {
 // CHECK:         loop.fetch %h_host[t] to %h_back[t]
 // CHECK-NEXT:      loop.launch @both(%h, %h_back)[t] reads(%h_back[t], %h_back[0:t]) writes(%h[t])
 // CHECK-NEXT:      loop.launch @one(%h) writes(%h[t])
+
+// -----
+
+// CHECK-LABEL: loop.program @persistent dims(t: T) {
+// CHECK-NEXT:    %h = loop.alloc
+// CHECK-NEXT:    loop.for t = 0 to T in programs of 16 rows {
+// CHECK-NEXT:      loop.free %h[t]
+// CHECK-NEXT:    }
+// CHECK-NEXT:    loop.for t = T - 1 down to 0 in one program {
+// CHECK-NEXT:      loop.free %h[t]
+loop.program @persistent dims(t: T) {
+  %h = loop.alloc : !loop.buffer<(t: full) 64xf32>
+  loop.for t = 0 to T in programs of 16 rows {
+    loop.free %h[t]
+  }
+  loop.for t = T - 1 down to 0 in one program {
+    loop.free %h[t]
+  }
+}
