@@ -290,3 +290,75 @@ tile.kernel @columns(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %a: f32, %b: f32) g
   %column = tile.load %ys[%zero, %one] block [16, 0] : !tile.view<16x2xf32, [2, 1]> -> !tile.tile<16xf32>
   tile.store %column, %xs[%zero, %zero] block [16, 0] : !tile.tile<16xf32>, !tile.view<16x2xf32, [2, 1]>
 }
+
+// -----
+
+// The state is the first one in the first step, and what the step before made in all others: a loop carries one tile.
+
+// CHECK-LABEL: tile.kernel @begins_as_the_first(
+// CHECK:         %s = tile.load
+// CHECK:         %{{.*}} = tile.for %t = %zero to %T step 1 init(%[[STATE:.*]] = %s) : !tile.tile<8xf32> {
+// CHECK-NOT:       tile.select
+// CHECK:           %h = tile.exp %[[STATE]]
+// CHECK:           tile.yield %h : !tile.tile<8xf32>
+tile.kernel @begins_as_the_first(%first: !tile.ptr<f32>, %hs: !tile.ptr<f32>, %T: index) grid [] {
+  %zero = tile.const 0 : index -> index
+  %eight = tile.const 8 : index -> index
+  %none = tile.const 0.0 : f32 -> !tile.tile<8xf32>
+  %begin = tile.view %first[] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  %s = tile.load %begin[%zero] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+  %last, %kept = tile.for %t = %zero to %T step 1 init(%a = %none, %b = %s) : !tile.tile<8xf32>, !tile.tile<8xf32> {
+    %later = tile.ne %t, %zero : (index, index) -> i1
+    %c = tile.select %later, %a, %b : (i1, !tile.tile<8xf32>, !tile.tile<8xf32>) -> !tile.tile<8xf32>
+    %h = tile.exp %c : (!tile.tile<8xf32>) -> !tile.tile<8xf32>
+    %at = tile.mul %t, %eight : (index, index) -> index
+    %row = tile.view %hs offset %at[] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+    tile.store %h, %row[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+    tile.yield %h, %c : !tile.tile<8xf32>, !tile.tile<8xf32>
+  }
+}
+
+// -----
+
+// What is read after the loop, which may not run, is not what the loop begins with.
+
+// CHECK-LABEL: tile.kernel @read_after_the_loop(
+// CHECK:           tile.select
+// CHECK:         tile.store
+tile.kernel @read_after_the_loop(%first: !tile.ptr<f32>, %h: !tile.ptr<f32>, %T: index) grid [] {
+  %zero = tile.const 0 : index -> index
+  %none = tile.const 0.0 : f32 -> !tile.tile<8xf32>
+  %begin = tile.view %first[] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  %s = tile.load %begin[%zero] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+  %last = tile.for %t = %zero to %T step 1 init(%a = %none) : !tile.tile<8xf32> {
+    %later = tile.ne %t, %zero : (index, index) -> i1
+    %c = tile.select %later, %a, %s : (i1, !tile.tile<8xf32>, !tile.tile<8xf32>) -> !tile.tile<8xf32>
+    %next = tile.exp %c : (!tile.tile<8xf32>) -> !tile.tile<8xf32>
+    tile.yield %next : !tile.tile<8xf32>
+  }
+  %end = tile.view %h[] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  tile.store %last, %end[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+}
+
+// -----
+
+// A kernel that writes nothing goes, with its launch and the branch round it.
+
+// CHECK-LABEL: loop.program @idle
+// CHECK-NOT:     loop.if
+// CHECK-NOT:     loop.launch
+// CHECK-NOT:     tile.kernel @idle_kernel
+loop.program @idle dims(t: T) {
+  %x = loop.input "x" : !loop.buffer<8xf32>
+  %s = loop.alloc : !loop.buffer<8xf32>
+  loop.if T >= 1 {
+    loop.launch @idle_kernel(%x, %s)
+  }
+}
+tile.kernel @idle_kernel(%x: !tile.ptr<f32>, %s: !tile.ptr<f32>) grid [] {
+  %zero = tile.const 0 : index -> index
+  %from = tile.view %x[] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  %a = tile.load %from[%zero] block [8] : !tile.view<8xf32, [1]> -> !tile.tile<8xf32>
+  %to = tile.view %s[] : !tile.ptr<f32> -> !tile.view<8xf32, [1]>
+  tile.store %a, %to[%zero] block [8] : !tile.tile<8xf32>, !tile.view<8xf32, [1]>
+}

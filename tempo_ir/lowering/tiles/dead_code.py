@@ -107,6 +107,33 @@ def remove_dead_buffers(module: ModuleOp) -> int:
     return removed
 
 
+def remove_idle_kernels(module: ModuleOp) -> int:
+    """Remove kernels that write nothing, their launches, and the branches and loops that hold nothing else; gives how
+    many kernels went."""
+    removed, launches = 0, launches_of(module)
+    for kernel in [op for op in module.ops if isinstance(op, structure.KernelOp)]:
+        if any(isinstance(op, memory.WriteOp | memory.IndexedWriteOp) for op in kernel.walk()):
+            continue
+        for launch in launches[kernel.sym_name.data]:
+            _remove_with_empty(launch)
+        kernel.detach()
+        kernel.erase()
+        removed += 1
+    return removed
+
+
+def _remove_with_empty(op: Operation) -> None:
+    """Remove an op, and what is round it if that then holds nothing."""
+    around = op.parent_op()
+    op.detach()
+    op.erase()
+    empty = around is not None and not any(
+        True for region in around.regions for block in region.blocks for _ in block.ops
+    )
+    if empty and (isinstance(around, loop.IfOp) or (isinstance(around, loop.ForOp) and around.until is None)):
+        _remove_with_empty(around)
+
+
 def _remove_scalar(kernel: structure.KernelOp, own: Sequence[loop.LaunchOp], number: int) -> None:
     """Remove a scalar that a kernel does not use."""
     argument = kernel.body.block.args[len(own[0].buffers) + number]

@@ -26,7 +26,7 @@ def _hoist(loop: structure.ForOp, places: Places, limit: int) -> int:
     runs = places.indices.trips(loop) or is_for_memory(loop)
     kernel = places.indices.kernel
     loads = [op for op in kernel.walk() if isinstance(op, memory.LoadOp) and not loop.is_ancestor(op)]
-    limit -= sum(math.prod(shape_of(load.result)) for load in loads)
+    limit -= sum(math.prod(shape_of(load.result)) for load in loads if not _is_carried(load))
     prelude, moved = Prelude(loop, places), 0
     for load in [op for op in loop.body.walk() if isinstance(op, memory.LoadOp)]:
         elements = math.prod(shape_of(load.result))
@@ -41,6 +41,11 @@ def _hoist(loop: structure.ForOp, places: Places, limit: int) -> int:
         load.erase()
     prelude.enclose()
     return moved
+
+
+def _is_carried(load: memory.LoadOp) -> bool:
+    """Whether a load is but what loops begin with: another tile takes its registers."""
+    return all(isinstance(use.operation, structure.ForOp) for use in load.result.uses)
 
 
 def _is_fixed(load: memory.LoadOp, loop: structure.ForOp, places: Places) -> bool:

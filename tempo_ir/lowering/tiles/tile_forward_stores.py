@@ -33,8 +33,9 @@ Short loops in a loop are written out first where values go from one to another.
   does not store needs none. What a branch loads and the program loads behind it too is loaded before it.
 - What does not vary in a loop and lies where the loop does not write is loaded before it, up to `limit` elements; that
   not every iteration loads too, where all launches pass a buffer that surely has it.
-- A loop whose first iteration does nothing begins with the second. Stores that nobody reads go, with their arguments
-  and buffers; and dead code.
+- A loop whose first iteration does nothing begins with the second; a tile that is another one in the first iteration
+  alone begins as that one (`first_values.py`). Stores that nobody reads go, with their arguments and buffers; so do
+  kernels that write nothing, and dead code.
 
 Places are compared as index expressions; two are apart where their distance is proved to be greater than what they
 span. Distinct pointers never lead to the same memory (`tile.kernel`). A kernel's programs run in any order and at the
@@ -54,7 +55,8 @@ from xdsl.transforms.common_subexpression_elimination import cse
 
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.tiles.branches import raise_loads, skip_first
-from tempo_ir.lowering.tiles.dead_code import remove_dead_buffers, remove_dead_code
+from tempo_ir.lowering.tiles.dead_code import remove_dead_buffers, remove_dead_code, remove_idle_kernels
+from tempo_ir.lowering.tiles.first_values import begin_with_first_values
 from tempo_ir.lowering.tiles.hoisting import hoist_loads
 from tempo_ir.lowering.tiles.indices import Indices
 from tempo_ir.lowering.tiles.known import Walk
@@ -80,11 +82,15 @@ class TileForwardStoresPass(ModulePass):
     limit: int = LIMIT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        kernels = [inner for inner in op.ops if isinstance(inner, KernelOp)]
         launches = launches_of(op)
-        for kernel in [inner for inner in op.ops if isinstance(inner, KernelOp)]:
+        for kernel in kernels:
             told = launched(kernel, launches[kernel.sym_name.data])
             count(self, "forwarded", forward_stores(kernel, self.limit, told))
         count(self, "buffers removed", remove_dead_buffers(op))
+        count(self, "kernels removed", remove_idle_kernels(op))
+        for kernel in [kernel for kernel in kernels if kernel.parent is not None]:
+            _begin_with_first_values(kernel, NOTHING_SAID)
 
 
 def forward_stores(kernel: KernelOp, limit: int = LIMIT, told: Launched = NOTHING_SAID) -> int:
@@ -102,7 +108,14 @@ def forward_stores(kernel: KernelOp, limit: int = LIMIT, told: Launched = NOTHIN
         if not changed:
             break
         cse(kernel)
-    return total
+    return total + _begin_with_first_values(kernel, told)
+
+
+def _begin_with_first_values(kernel: KernelOp, told: Launched) -> int:
+    changed = begin_with_first_values(kernel, _places(kernel, told))
+    if changed:
+        remove_dead_code(kernel)
+    return changed
 
 
 def _places(kernel: KernelOp, told: Launched) -> Places:
