@@ -18,10 +18,10 @@ def evaluate_shares(op: SharesOp, inputs: Sequence[Array]) -> tuple[Array, Array
     terms, output = op.letters
     rows = "".join(letter for letter in output if letter in terms[0])
     along = terms[0][op.axis]
-    dealt: Array = np.arange(scores.shape[op.axis]) // op.block % op.shares
+    dealt = [place // op.block % op.shares for place in range(scores.shape[op.axis])]
     found: list[tuple[Array, Array, Array]] = []
     for share in range(op.shares):
-        part: Array = dealt == share
+        part = [place for place, taker in enumerate(dealt) if taker == share]
         some = np.einsum(f"{terms[0]}->{rows}{along}", scores)[..., part]
         values = np.moveaxis(np.moveaxis(summed, terms[1].index(along), 0)[part], 0, terms[1].index(along))
         greatest = some.max(axis=-1, initial=-np.inf)

@@ -12,7 +12,7 @@ import numpy as np
 import tempo_ir as tp
 from benchmarks.gpu.programs import decode
 from tempo_ir.dialects.sdg import ParameterOp
-from tempo_ir.dialects.types import shape_of
+from tempo_ir.reference.operations import concrete_shape
 
 ROOT = Path(__file__).parents[2]
 CHECK = ROOT / "benchmarks" / "gpu" / "check.py"
@@ -83,7 +83,8 @@ def test_torch_decodes_what_the_program_does():
     executable = tp.compile(decode(batch=3, dtype=tp.f32, **shape))
     random = np.random.default_rng(0)
     parameters = [op for op in executable.graph.body.block.ops if isinstance(op, ParameterOp)]
-    state = {op.key.data: random.normal(0, 0.3, shape_of(op.result.type)).astype(np.float32) for op in parameters}
+    shapes = {op.key.data: concrete_shape(op.result.type, {}) for op in parameters}
+    state = {name: random.normal(0, 0.3, extents).astype(np.float32) for name, extents in shapes.items()}
     token = executable(prompt=np.zeros((1, 3), np.int64), T=9, state=state)["token"]
     arrays = {name: torch.from_numpy(array) for name, array in state.items()}
     last = by_torch.decoder(arrays, {**shape, "batch": 3})(8)
