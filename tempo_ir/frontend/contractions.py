@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from tempo_ir.dialects import sdg
-from tempo_ir.frontend import elementwise
+from tempo_ir.frontend import elementwise, shapes
 from tempo_ir.frontend.dtypes import i64
 from tempo_ir.frontend.errors import ProgramError
-from tempo_ir.frontend.shapes import reshape_to, shape_text
 from tempo_ir.frontend.tensor import Tensor, Value, record
 
 _LETTERS = "b" + string.ascii_letters.replace("b", "")
@@ -33,7 +32,7 @@ def einsum(spec: str, *values: Value) -> Tensor:
     for number, (term, operand) in enumerate(zip(terms, operands, strict=True)):
         if len(term) != operand.ndim:
             raise ProgramError(
-                f'einsum "{spec}": operand {number} has the shape {shape_text(operand.extents)}, '
+                f'einsum "{spec}": operand {number} has the shape {shapes.shape_text(operand.extents)}, '
                 f'"{term}" names {len(term)} axes'
             )
         if not all(letter in string.ascii_letters for letter in term):
@@ -68,7 +67,7 @@ def matmul(a: Value, b: Value) -> Tensor:
     inner = left.extents[-1], right.extents[-2] if right.ndim > 1 else right.extents[-1]
     if all(isinstance(extent, int) for extent in inner) and inner[0] != inner[1]:
         raise ProgramError(
-            f"@ of {shape_text(left.extents)} and {shape_text(right.extents)}: "
+            f"@ of {shapes.shape_text(left.extents)} and {shapes.shape_text(right.extents)}: "
             f"the inner extents {inner[0]} and {inner[1]} differ"
         )
     rank = max(left.ndim - 2, right.ndim - 2, 0)
@@ -94,4 +93,4 @@ def _batched(operand: Tensor, other: Tensor, letters: str) -> tuple[Tensor, str]
     if not dropped:
         return operand, names
     extents = [extent for axis, extent in enumerate(operand.extents) if axis not in dropped]
-    return reshape_to(operand, extents), "".join(name for axis, name in enumerate(names) if axis not in dropped)
+    return shapes.reshape_to(operand, extents), "".join(name for axis, name in enumerate(names) if axis not in dropped)

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from xdsl.ir import Operation
 
 from tempo_ir.dialects import sdg
-from tempo_ir.frontend import elementwise
+from tempo_ir.frontend import elementwise, shapes
 from tempo_ir.frontend.dtypes import DType, bool_, f32, i64
 from tempo_ir.frontend.errors import ProgramError
-from tempo_ir.frontend.shapes import axis_of, expand_dims, reshape, reshape_to
 from tempo_ir.frontend.tensor import Tensor, Value, record
 
 Axes = int | Sequence[int] | None
@@ -21,7 +20,7 @@ def axes_of(axis: Axes, rank: int, what: str) -> list[int]:
     if axis is None:
         return list(range(rank))
     listed = list(axis) if isinstance(axis, Sequence) else [axis]
-    axes = sorted(axis_of(one, rank, what) for one in listed)
+    axes = sorted(shapes.axis_of(one, rank, what) for one in listed)
     if len(set(axes)) != len(axes):
         raise ProgramError(f"{what}: the axes {listed} name an axis twice")
     return axes
@@ -35,7 +34,7 @@ def _reduce(op: type[Operation], x: Value, axis: Axes, keepdims: bool, what: str
     result = record(op, source, axes=axes)
     if not keepdims:
         return result
-    return reshape_to(result, [1 if number in axes else extent for number, extent in enumerate(source.extents)])
+    return shapes.reshape_to(result, [1 if number in axes else extent for number, extent in enumerate(source.extents)])
 
 
 def sum(x: Value, axis: Axes = None, keepdims: bool = False) -> Tensor:
@@ -105,26 +104,26 @@ def argmin(x: Value, axis: int | None = None) -> Tensor:
 def _along(op: type[Operation], x: Value, axis: int | None, what: str) -> Tensor:
     source = elementwise.as_tensor(x)
     if axis is None:
-        source, axis = (source if source.ndim == 1 else reshape(source, -1)), 0
-    return record(op, source, axis=axis_of(axis, source.ndim, what))
+        source, axis = (source if source.ndim == 1 else shapes.reshape(source, -1)), 0
+    return record(op, source, axis=shapes.axis_of(axis, source.ndim, what))
 
 
 def cumsum(x: Value, axis: int = 0, reverse: bool = False) -> Tensor:
     """Running sums along an axis; from the end if `reverse`."""
     (source,) = elementwise.unified([x], i64)
-    return record(sdg.CumsumOp, source, axis=axis_of(axis, source.ndim, "cumsum"), reverse=reverse)
+    return record(sdg.CumsumOp, source, axis=shapes.axis_of(axis, source.ndim, "cumsum"), reverse=reverse)
 
 
 def cumprod(x: Value, axis: int = 0, reverse: bool = False) -> Tensor:
     """Running products along an axis; from the end if `reverse`."""
     (source,) = elementwise.unified([x], i64)
-    return record(sdg.CumprodOp, source, axis=axis_of(axis, source.ndim, "cumprod"), reverse=reverse)
+    return record(sdg.CumprodOp, source, axis=shapes.axis_of(axis, source.ndim, "cumprod"), reverse=reverse)
 
 
 def softmax(x: Value, axis: int = -1) -> Tensor:
     """`exp(x) / sum(exp(x))` along an axis; zeros where every element is -inf."""
     (source,) = elementwise.unified([x], f32)
-    return record(sdg.SoftmaxOp, source, axis=axis_of(axis, source.ndim, "softmax"))
+    return record(sdg.SoftmaxOp, source, axis=shapes.axis_of(axis, source.ndim, "softmax"))
 
 
 def logsumexp(x: Value, axis: int = -1, keepdims: bool = False) -> Tensor:
@@ -172,15 +171,13 @@ def _wide(x: Value) -> tuple[Tensor, DType]:
 
 def select_last(x: Value, position: Value) -> Tensor:
     """The element of the last axis at an integer position: `x` (..., n), `position` (...) -> (...)."""
-    from tempo_ir.frontend.shapes import arange
-
     source, chosen = elementwise.as_tensor(x), elementwise.as_tensor(position)
     if chosen.dtype.kind != "int":
         raise ProgramError(f"a position is an integer, got {chosen.dtype}: cast it")
     if source.ndim == 0:
         raise ProgramError("a scalar has no last axis to select from")
     count = source.shape[-1]
-    hit = elementwise.equal(arange(count), expand_dims(elementwise.cast(chosen, i64), chosen.ndim))
+    hit = elementwise.equal(shapes.arange(count), shapes.expand_dims(elementwise.cast(chosen, i64), chosen.ndim))
     return sum(elementwise.where(hit, source, 0), -1)
 
 

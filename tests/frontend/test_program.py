@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +13,8 @@ from frontend_support import error_of, record
 from xdsl.dialects.builtin import FileLineColLoc
 
 import tempo_ir as tp
+
+ROOT = Path(__file__).parents[2]
 
 
 @tp.program
@@ -287,3 +292,22 @@ def test_specs_and_settings_that_are_none() -> None:
     assert record(scalar).run(x=np.float32(1))["y"] == 2
     with pytest.raises(tp.ProgramError, match=r"the settings of 'forward' are given by name: batch=..., width=..."):
         forward(16)
+
+
+def test_every_module_may_be_the_first_that_is_imported() -> None:
+    """`tp.arange` before `tp.dim`: no module needs another one to have been imported before."""
+    script = """
+        import importlib, pkgutil, sys
+        import tempo_ir.frontend
+        names = [f"tempo_ir.frontend.{module.name}" for module in pkgutil.iter_modules(tempo_ir.frontend.__path__)]
+        for name in names:
+            for loaded in [other for other in sys.modules if other.startswith("tempo_ir.frontend.")]:
+                del sys.modules[loaded]
+            importlib.import_module(name)
+        print(len(names))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, cwd=ROOT, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 20

@@ -238,3 +238,30 @@ def test_what_masks_leave_out(kind):
     arrays = {**given, "seen": seen} if kind == "caller" else given
     module = lower(module_of(with_masks(kind=kind)), "triton-interpret").lowered
     np.testing.assert_allclose(run_interpreted(module, arrays, {"P": steps})["mixed"], expected, rtol=1e-4, atol=1e-4)
+
+
+@tp.program
+def with_reshaped_positions(kind="halves", rows=64, keys=96):
+    """Rows of two batches, whose positions are cut in two by a reshape, or whose keys all have one position."""
+    q, k, v = (tp.parameter(name, tp.f32[shape]) for name, shape in
+               {"q": (2, rows, 8), "k": (keys, 8), "v": (keys, 8)}.items())  # fmt: skip
+    m, n = tp.arange(rows).reshape(1, rows, 1), tp.arange(keys).reshape(1, 1, keys)
+    if kind == "halves":
+        m = tp.broadcast_to(tp.arange(rows).reshape(rows, 1), (rows, 2)).reshape(2, rows, 1)
+    else:
+        n = tp.arange(1).reshape(1, 1, 1) + tp.zeros([1, 1, keys], tp.i64)
+    scores = tp.where(n <= m, tp.einsum("amd,nd->amn", q, k), float("-inf"))
+    tp.output("mixed", tp.einsum("amn,nd->amd", tp.softmax(scores), v))
+
+
+@pytest.mark.parametrize("kind", ["halves", "one position"])
+def test_positions_that_a_reshape_cuts_are_not_those_of_an_axis(kind):
+    program, random = with_reshaped_positions(kind=kind), np.random.default_rng(0)
+    shapes = {"q": (2, 64, 8), "k": (96, 8), "v": (96, 8)}
+    state = {name: random.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    rows = np.repeat(np.arange(64), 2).reshape(2, 64, 1) if kind == "halves" else np.full((2, 64, 1), 96)
+    scores = np.einsum("amd,nd->amn", state["q"].astype(np.float64), state["k"])
+    weights = np.exp(np.where(np.arange(96) <= rows, scores, -np.inf))
+    expected = weights / weights.sum(axis=-1, keepdims=True) @ state["v"]
+    found = tp.compile(program, "triton-interpret")(state=state)["mixed"]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

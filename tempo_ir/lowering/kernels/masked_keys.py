@@ -11,7 +11,7 @@ one axis and a number, or where what is chosen otherwise is not -inf.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.types import element, shape_of
+from tempo_ir.dialects.types import Shape, element, shape_of
 from tempo_ir.index import Expr, as_expr, maximum, minimum, substitute
 from tempo_ir.lowering.kernels.tiles import Coordinate
 from tempo_ir.lowering.kernels.translator import Translator
@@ -43,11 +43,10 @@ def key_range(
 ) -> tuple[Expr, Expr] | None:
     """From where to where elements along an axis can count, in whole blocks, for rows at the coordinates of the other
     axes; None where all can."""
-    rank = len(shape_of(scores.type))
     low: list[Expr] = []
     high: list[Expr] = []
     for condition in _conditions(translator, scores):
-        bound = _bound(translator, condition, rank, axis, at)
+        bound = _bound(translator, condition, shape_of(scores.type), axis, at)
         if bound is not None:
             kind, number = bound
             (high if kind in (sdg.LtOp, sdg.LeOp) else low).append(number)
@@ -85,11 +84,11 @@ def _is_nothing(value: SSAValue) -> bool:
 
 
 def _bound(
-    translator: Translator, op: Operation, rank: int, axis: int, at: Mapping[int, Coordinate]
+    translator: Translator, op: Operation, shape: Shape, axis: int, at: Mapping[int, Coordinate]
 ) -> tuple[type[Operation], Expr] | None:
     """What a comparison says of the index along the axis: below a number (sdg.lt), or from one on (sdg.ge)."""
-    kind = type(op)
-    sides = [_position(translator, operand) for operand in op.operands]
+    kind, rank = type(op), len(shape)
+    sides = [_stretched(_position(translator, operand), operand, shape) for operand in op.operands]
     if kind not in _TURNED or any(side is None for side in sides):
         return None
     own, other = (side for side in sides if side is not None)
@@ -124,10 +123,13 @@ def _position(translator: Translator, value: SSAValue) -> _Position | None:
             return _Position(substitute(op.expression, translator.counted))
         case sdg.ConstantOp() if isinstance(element(op.result.type), IntegerType) and isinstance(op.number, int):
             return _Position(as_expr(op.number))
-        case sdg.ReshapeOp() | sdg.BroadcastOp():
-            return _seen_as(_position(translator, op.operand), shape_of(op.operand.type), shape_of(op.result.type))
+        case sdg.ReshapeOp():
+            return _reshaped(_position(translator, op.operand), shape_of(op.operand.type), shape_of(op.result.type))
+        case sdg.BroadcastOp():
+            return _stretched(_position(translator, op.operand), op.operand, shape_of(op.result.type))
         case sdg.AddOp() | sdg.SubOp():
-            first, second = (_position(translator, operand) for operand in op.operands)
+            shape = shape_of(op.result.type)
+            first, second = (_stretched(_position(translator, operand), operand, shape) for operand in op.operands)
             if first is None or second is None or (first.axis is not None and second.axis is not None):
                 return None
             if isinstance(op, sdg.SubOp):
@@ -137,15 +139,21 @@ def _position(translator: Translator, value: SSAValue) -> _Position | None:
             return None
 
 
-def _seen_as(position: _Position | None, old: Sequence[object], new: Sequence[object]) -> _Position | None:
+def _reshaped(position: _Position | None, old: Shape, new: Shape) -> _Position | None:
     """The position in another shape, whose axes of more than one element are the same."""
     if position is None or position.axis is None:
         return position
     kept_old = [axis for axis, extent in enumerate(old) if extent != 1]
     kept_new = [axis for axis, extent in enumerate(new) if extent != 1]
     axis = len(old) - 1 - position.axis
-    if [old[number] for number in kept_old] == [new[number] for number in kept_new] and axis in kept_old:
-        return _Position(position.number, len(new) - 1 - kept_new[kept_old.index(axis)])
-    if len(new) > position.axis and new[len(new) - 1 - position.axis] == old[axis]:
-        return position  # stretched along axes before it, or beside it
-    return None
+    if axis not in kept_old or [old[number] for number in kept_old] != [new[number] for number in kept_new]:
+        return None
+    return _Position(position.number, len(new) - 1 - kept_new[kept_old.index(axis)])
+
+
+def _stretched(position: _Position | None, value: SSAValue, new: Shape) -> _Position | None:
+    """The position where a value is stretched to a shape, along other axes than its own."""
+    if position is None or position.axis is None:
+        return position
+    own = shape_of(value.type)[-1 - position.axis]
+    return position if position.axis < len(new) and new[-1 - position.axis] == own else None
