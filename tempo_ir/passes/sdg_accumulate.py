@@ -460,6 +460,8 @@ def or_nothing(whole: Whole, build: GraphBuilder, last: Access, nothing: Access)
     first, end = whole.points.start, whole.points.stop
     if isl.prove(compare(">", end, first), whole.space, build.domain):
         return build.copy(last)
+    if isl.prove(compare("<=", end, first), whole.space, build.domain):
+        return build.copy(nothing)
     never_negative = isl.prove(compare(">=", end, first), whole.space, build.domain)
     cases = ((compare("=" if never_negative else "<=", end, first), nothing), (compare(">", end, first), last))
     return build.insert(MergeOp(*cases, domain=build.domain, result_type=last.tensor), whole.op.results[0].name_hint)
