@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from benchmarks.rl_programs import LIMIT, Settings
+from benchmarks.rl_programs import Settings
+from examples.rollout import LIMIT
 
 
 def cartpole(state: jax.Array, action: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import tempo_ir as tp
+from examples.rollout import LIMIT, cartpole
 from tempo_ir import nn, optim, rl
-
-LIMIT = 500
-"""Steps after which an episode is cut."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +39,6 @@ class Settings:
                 return a2c(lam=self.lam, **common)
             case _:
                 return ppo(epochs=self.epochs, minibatch=self.minibatch, lam=self.lam, clip=self.clip, **common)
-
-
-def cartpole(state: tp.Tensor, action: tp.Tensor) -> tuple[tp.Tensor, tp.Tensor]:
-    """gymnasium's CartPole-v1: states (..., 4) and actions (...) -> next states, and whether the pole fell or left."""
-    x, v, angle, spin = (state[..., k] for k in range(4))
-    force, cos, sin = tp.where(action == 1, 10.0, -10.0), tp.cos(angle), tp.sin(angle)
-    push = (force + 0.05 * spin**2 * sin) / 1.1
-    turn = (9.8 * sin - cos * push) / (0.5 * (4.0 / 3.0 - 0.1 * cos**2 / 1.1))
-    x, v = x + 0.02 * v, v + 0.02 * (push - 0.05 * turn * cos / 1.1)
-    angle, spin = angle + 0.02 * spin, spin + 0.02 * turn
-    return tp.stack([x, v, angle, spin], -1), (tp.abs(x) > 2.4) | (tp.abs(angle) > 12 * 2 * tp.pi / 360)
 
 
 @dataclass(frozen=True)

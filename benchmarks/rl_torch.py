@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from benchmarks.rl_programs import LIMIT, Settings
+from benchmarks.rl_programs import Settings
+from examples.rollout import LIMIT
 
 
 class TorchCartPoles:
