@@ -18,6 +18,7 @@ TargetFactory = Callable[[], "type[Target]"]
 def get_all_passes() -> dict[str, PassFactory]:
     """Every lowering pass by name, in alphabetical order."""
     return {
+        "loop-block-queries": lazy("tempo_ir.lowering.kernels.loop_block_queries:LoopBlockQueriesPass"),
         "loop-form-kernels": lazy("tempo_ir.lowering.formation.loop_form_kernels:LoopFormKernelsPass"),
         "loop-join-siblings": lazy("tempo_ir.lowering.kernels.loop_join_siblings:LoopJoinSiblingsPass"),
         "loop-lower-kernels": lazy("tempo_ir.lowering.kernels.loop_lower_kernels:LoopLowerKernelsPass"),

@@ -33,7 +33,7 @@ from tempo_ir.reference.calls import (
 )
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.reference.errors import ExecutionError
-from tempo_ir.reference.shares import evaluate_shares
+from tempo_ir.reference.shares import evaluate_attend, evaluate_shares
 
 Place: TypeAlias = tuple[int, ...]
 """Where a row lies: one number per stored dim."""
@@ -242,6 +242,8 @@ class LoopRun:
                 values.update(zip(op.finals, carried, strict=True))
             elif isinstance(op, loop.SharesOp):
                 values.update(zip(op.results, evaluate_shares(op, inputs), strict=True))
+            elif isinstance(op, loop.AttendOp):
+                values[op.result] = evaluate_attend(op, inputs, symbols)
             elif isinstance(op, sdg.SdgOp):
                 results = operations.evaluate(op, inputs, symbols, self.seed, where.point, self.start)
                 values.update(zip(op.results, results, strict=True))

@@ -6,8 +6,8 @@ of each sdg op and a buffer with a row per point of each value (single assignmen
 of runs of leaves, `loop-plan-storage` then decides how each buffer stores its dims, and `loop-lower-kernels` turns
 kernels into launches of tile kernels. Invariants: a row is written before it is read, iterators do not shadow, an
 index has an entry for each dim that the buffer stores, bodies hold sdg ops in tensor form (no domain, no index) whose
-free names are iterators or bounds, `loop.fold`, a loop over such ops inside of a kernel, and `loop.shares`, a sum
-weighted by a softmax whose shares are computed apart.
+free names are iterators or bounds, `loop.fold`, a loop over such ops inside of a kernel, and two sums weighted by a
+softmax: `loop.shares`, whose shares are computed apart, and `loop.attend`, where each row has its own range of keys.
 
 ```mlir
 loop.program @rnn dims(t: T) {
@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
+from tempo_ir.dialects.loop.attend import AttendOp
 from tempo_ir.dialects.loop.attributes import BufferDim, BufferType, PointAttr, StorageAttr, TouchedAttr
 from tempo_ir.dialects.loop.checks import CheckOp
 from tempo_ir.dialects.loop.fold import FoldOp
@@ -77,6 +78,7 @@ __all__ = [
     "SWAP",
     "AccessOperation",
     "AllocOp",
+    "AttendOp",
     "BodyOperation",
     "BufferAccess",
     "BufferDim",
@@ -126,6 +128,7 @@ Loop = Dialect(
         KernelOp,
         FoldOp,
         SharesOp,
+        AttendOp,
         HostOp,
         LaunchOp,
         OffloadOp,

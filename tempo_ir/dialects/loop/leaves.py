@@ -27,6 +27,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from tempo_ir.dialects.loop.attend import AttendOp
 from tempo_ir.dialects.loop.attributes import BufferType, PointAttr, TouchedAttr
 from tempo_ir.dialects.loop.fold import FoldOp
 from tempo_ir.dialects.loop.shares import SharesOp
@@ -252,8 +253,8 @@ class BodyOperation(AccessOperation, ABC):
         if yielded != list(self.out_types.data):
             raise VerifyException(f"body yields ({_types(yielded)}), outs are ({_types(self.out_types.data)})")
         for op in self.body.block.ops:
-            if not op.name.startswith("sdg.") and not isinstance(op, YieldOp | FoldOp | SharesOp):
-                raise VerifyException(f"{op.name} in a body, expected sdg ops, loop.fold and loop.shares only")
+            if not op.name.startswith("sdg.") and not isinstance(op, YieldOp | FoldOp | SharesOp | AttendOp):
+                raise VerifyException(f"{op.name} in a body, expected sdg ops, loop.fold, loop.shares and loop.attend only")
 
     @classmethod
     def parse(cls, parser: Parser):

@@ -105,7 +105,7 @@ class Blocks:
 
     def shares_keys(self, others: int, element: Attribute) -> bool:
         """Whether a program of many queries holds so many others beside each."""
-        return bit_width(element) == 16 and others * SMALLEST_DOT <= self.held_queries
+        return self.powers_of_two and bit_width(element) == 16 and others * SMALLEST_DOT <= self.held_queries
 
     def side(self, block: int, element: Attribute, contracted: Extent) -> int:
         """The block along a side of a product of 16-bit numbers: a few rows or columns are padded to what a tensor core
@@ -182,7 +182,7 @@ def even_block(extent: int, most: int) -> int:
     return extent if extent <= 2 * most else most
 
 
-CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64, share=1 << 16)
+CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64, share=1 << 16, held_queries=128)
 GPU = Blocks(
     column=64,
     row=16,

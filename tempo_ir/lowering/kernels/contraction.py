@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute, Operation
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.loop import SharesOp
+from tempo_ir.dialects.loop import AttendOp, SharesOp
 from tempo_ir.dialects.sdg.inference import widest_element
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import ReduceKind
@@ -29,13 +29,13 @@ from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Ref
 class Contraction:
     """A contraction for a result read at coordinates: who has which letter, and where each letter is read."""
 
-    op: sdg.ContractOp | SharesOp
+    op: sdg.ContractOp | SharesOp | AttendOp
     inputs: tuple[str, ...]
     at: Mapping[str, Coordinate]
     summed: Mapping[str, Extent]
 
     @staticmethod
-    def of(translator: Translator, op: sdg.ContractOp | SharesOp, at: Coordinates) -> Contraction:
+    def of(translator: Translator, op: sdg.ContractOp | SharesOp | AttendOp, at: Coordinates) -> Contraction:
         """The contraction of `op` read at `at`."""
         inputs, output = op.letters
         extents = {

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from xdsl.ir import Operation
 
-from tempo_ir.lowering.kernels import draws, elementwise, reductions, shapes, softmax, weighted_sums
+from tempo_ir.lowering.kernels import attend, draws, elementwise, reductions, shapes, softmax, weighted_sums
 from tempo_ir.lowering.kernels.translator import Emitter
 
 EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType(
@@ -16,6 +16,7 @@ EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType(
         **reductions.EMITTERS,
         **softmax.EMITTERS,
         **weighted_sums.EMITTERS,
+        **attend.EMITTERS,
         **shapes.EMITTERS,
         **draws.EMITTERS,
     }

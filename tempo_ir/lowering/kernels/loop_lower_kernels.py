@@ -52,6 +52,7 @@ from tempo_ir.lowering.kernels.blocks import TARGETS
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
+from tempo_ir.lowering.kernels.loop_block_queries import block_queries
 from tempo_ir.lowering.kernels.loop_join_siblings import join_siblings
 from tempo_ir.lowering.kernels.loop_split_softmax import split_softmax
 from tempo_ir.lowering.kernels.named_points import name_points
@@ -100,8 +101,9 @@ def lower_kernels(
     names: set[str] = set()
     for program in [program for program in module.ops if isinstance(program, ProgramOp)]:
         split_softmax(program, TARGETS[target])
+        blocked = block_queries(program) if target == "cpu" else {}
         order_axes(program)
-        lowering = _Lowering(program, target, names, made)
+        lowering = _Lowering(program, target, names, made, blocked)
         literals = Literals(program)
         leaves = [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]
         leaves = [literals.separate(leaf) for leaf in leaves]
@@ -110,6 +112,8 @@ def lower_kernels(
             gone |= lowering.persist(loop)
         for leaf in [leaf for leaf in leaves if leaf not in gone]:
             lowering.lower(leaf)
+        for loop in blocked.values():
+            loop.erase()
         if program.ending is not None:
             verify_ending(program, program.ending)  # no pass has let it be named where it is not known
         name_points(program)
@@ -131,6 +135,8 @@ class _Lowering:
     target: str
     names: set[str]
     made: Callable[[KernelOp], None] | None
+    blocked: dict[BodyOperation, ForOp]
+    """Kernels of all steps of a loop, with the loops that they stand for."""
     translations: dict[Hashable, tuple[Translation, ...]] = field(
         default_factory=dict[Hashable, tuple[Translation, ...]]
     )
@@ -155,6 +161,7 @@ class _Lowering:
         if found is None:
             found = self.translations[key] = self._translated(leaf)
         if not found:
+            self._lower_steps(leaf)
             return
         (translation,) = found
         block = leaf.parent
@@ -170,6 +177,17 @@ class _Lowering:
             block.insert_op_before(check, leaf)
         leaf.detach()
         leaf.erase()
+
+    def _lower_steps(self, leaf: BodyOperation) -> None:
+        """Where a kernel of all steps has no tile form put the loop back, whose kernel may have one."""
+        loop, block = self.blocked.pop(leaf, None), leaf.parent
+        if loop is None or block is None:
+            return
+        block.insert_op_before(loop, leaf)
+        leaf.detach()
+        leaf.erase()
+        for inner in leaves_of(loop.body.block):
+            self.lower(inner)
 
     def _touched(self, leaf: BodyOperation) -> list[tuple[SSAValue, Index, bool]] | None:
         """The rows that a leaf touches of buffers that are copied to the host or back, if there are such buffers."""

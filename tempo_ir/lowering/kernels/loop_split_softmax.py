@@ -92,7 +92,7 @@ def split_softmax(program: ProgramOp, blocks: Blocks) -> None:
 
 
 @dataclass(frozen=True)
-class _Sum:
+class WeightedSum:
     """A sum weighted by a softmax: the contraction, the softmax, and which operand it is."""
 
     product: sdg.ContractOp
@@ -132,9 +132,9 @@ class _Sum:
         )
 
 
-def _sum_of(body: Block) -> _Sum | None:
+def sum_of(body: Block) -> WeightedSum | None:
     """The one such sum of a body."""
-    found: list[_Sum] = []
+    found: list[WeightedSum] = []
     for op in body.ops:
         if isinstance(op, FoldOp | SharesOp):
             return None
@@ -143,7 +143,7 @@ def _sum_of(body: Block) -> _Sum | None:
         for number, value in enumerate(op.inputs):
             softmax = value.owner
             if isinstance(softmax, sdg.SoftmaxOp) and is_weighted_sum(op, value, softmax):
-                found.append(_Sum(op, softmax, number))
+                found.append(WeightedSum(op, softmax, number))
     return found[0] if len(found) == 1 and len(list(found[0].softmax.result.uses)) == 1 else None
 
 
@@ -157,7 +157,7 @@ class _Splitting:
 
     def split(self, leaf: BodyOperation) -> None:
         """Put two kernels in the place of one, where that gains."""
-        found = _sum_of(leaf.body.block)
+        found = sum_of(leaf.body.block)
         if found is None:
             return
         shares = self.blocks.key_shares(self._most(found.keys), found.programs(self.blocks))
@@ -186,7 +186,7 @@ class _Splitting:
             return None
 
     def _first(
-        self, leaf: BodyOperation, found: _Sum, ops: Sequence[Operation], shares: int
+        self, leaf: BodyOperation, found: WeightedSum, ops: Sequence[Operation], shares: int
     ) -> tuple[KernelOp, list[BufferAccess]]:
         """The kernel of the shares, and where it writes."""
         scores, summed = found.softmax.operand, found.product.inputs[1 - found.number]
@@ -199,7 +199,7 @@ class _Splitting:
         return KernelOp(reads, writes, Region(body), leaf.point), writes
 
     def _second(
-        self, leaf: BodyOperation, found: _Sum, ops: Sequence[Operation], parts: Sequence[BufferAccess]
+        self, leaf: BodyOperation, found: WeightedSum, ops: Sequence[Operation], parts: Sequence[BufferAccess]
     ) -> KernelOp:
         """The kernel that combines the shares, and computes what comes after the sum."""
         reads, body, known = _begun(leaf, ops, leaf.yielded)

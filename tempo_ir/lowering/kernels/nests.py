@@ -15,7 +15,7 @@ from math import prod
 from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.loop import FoldOp, SharesOp
+from tempo_ir.dialects.loop import AttendOp, FoldOp, SharesOp
 from tempo_ir.dialects.sdg.inference import widest_element
 from tempo_ir.dialects.types import Extent, Shape, shape_of
 from tempo_ir.index import Const, Expr, as_expr, simplify
@@ -41,7 +41,7 @@ MANY_QUERIES = 1 << 20
 MANY_PROGRAMS = 64
 """What an axis of an extent that only a call knows is taken to have."""
 _PASS_THROUGH = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp)
-_PASSES = (sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp, FoldOp)
+_PASSES = (sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp, FoldOp, AttendOp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,10 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
         blocks[column] = translator.blocks.columns(shape[column])
         blocks |= {} if row is None else {row: translator.blocks.rows(shape[row])}
         contraction = _contraction(sinks[0].value, shape)
-        if contraction is not None and translator.blocks.powers_of_two and _is_weighted(contraction):
+        if isinstance(contraction, AttendOp):
+            weighted = weighted_blocks(translator, contraction).items()
+            blocks = dict.fromkeys(range(len(shape)), 0) | {axis: block for axis, block in weighted if axis in free}
+        elif contraction is not None and translator.blocks.powers_of_two and _is_weighted(contraction):
             blocks |= {a: block for a, block in weighted_blocks(translator, contraction).items() if a in free}
             rows, beside = query_axes(translator.blocks, contraction)
             if rows in free and all(axis in free for axis in beside):
@@ -155,7 +158,7 @@ def _is_weighted(op: sdg.ContractOp) -> bool:
     return any(is_weighted_sum(op, value, value.owner) for value in op.inputs if isinstance(value.owner, Operation))
 
 
-def query_axes(blocks: Blocks, op: sdg.ContractOp | SharesOp) -> tuple[int | None, tuple[int, ...]]:
+def query_axes(blocks: Blocks, op: sdg.ContractOp | SharesOp | AttendOp) -> tuple[int | None, tuple[int, ...]]:
     """The axes of a sum weighted by a softmax that what is summed has not: the longest, which is the rows of tiles, and
     others that a program holds beside it, queries that share their keys."""
     inputs, output = op.letters
@@ -172,7 +175,7 @@ def query_axes(blocks: Blocks, op: sdg.ContractOp | SharesOp) -> tuple[int | Non
     return rows, others if few else ()
 
 
-def weighted_blocks(translator: Translator, op: sdg.ContractOp | SharesOp) -> dict[int, int]:
+def weighted_blocks(translator: Translator, op: sdg.ContractOp | SharesOp | AttendOp) -> dict[int, int]:
     """The blocks along the axes of a sum weighted by a softmax that are lanes: all of the columns, which would each
     need the weights again, beside some rows."""
     inputs, output = op.letters
@@ -254,12 +257,12 @@ def _is_last_letter(op: sdg.ContractOp, axis: int) -> bool:
     return any(letters.endswith(output[axis]) for letters in inputs)
 
 
-def _contraction(value: SSAValue, shape: Shape) -> sdg.ContractOp | None:
+def _contraction(value: SSAValue, shape: Shape) -> sdg.ContractOp | AttendOp | None:
     """The contraction that gives a value its shape, through elementwise ops: the first in the order of operands."""
     waiting, seen = [value], {value}
     while waiting:
         op = waiting.pop().owner
-        if isinstance(op, sdg.ContractOp):
+        if isinstance(op, sdg.ContractOp | AttendOp):
             return op
         if not isinstance(op, _PASS_THROUGH):
             continue

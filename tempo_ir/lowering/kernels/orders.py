@@ -18,6 +18,7 @@ from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import (
     AccessOperation,
     AllocOp,
+    AttendOp,
     BodyOperation,
     BufferAccess,
     BufferType,
@@ -87,7 +88,7 @@ def _of_reader(op: Operation, argument: SSAValue) -> int:
         return min((_of_reader(use.operation, inner) for inner in inside for use in inner.uses), default=0)
     if isinstance(op, sdg.SliceOp) and all(map(_is_whole, op.take[1:], shape_of(argument.type)[1:])):
         return min((_of_reader(use.operation, op.result) for use in op.result.uses), default=0)
-    if not isinstance(op, sdg.ContractOp | SharesOp) or len(op.inputs) != 2 or op.inputs[0] is op.inputs[1]:
+    if not isinstance(op, sdg.ContractOp | SharesOp | AttendOp) or len(op.inputs) != 2 or op.inputs[0] is op.inputs[1]:
         return 0
     inputs, output = op.letters
     number = list(op.inputs).index(argument)

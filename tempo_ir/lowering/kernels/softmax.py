@@ -159,13 +159,16 @@ class Pass:
         """One block."""
         return self.block(at, carried).carried
 
+    def scores(self, along: Coordinate) -> Tile:
+        """A block of the elements; what does not count is -inf, but for padding."""
+        return _wide(self.translator, self.operand, inserted(self.row, {self.axis: along}))
+
     def block(self, at: Sequence[Coordinate], carried: Carried | None) -> Block:
         """One block of the rows."""
         translator, builder = self.translator, self.translator.builder
         outer, builder.location = builder.location, NameLoc(StringAttr(self.op.name), self.op.location)
         (along,) = at
-        tile = _wide(translator, self.operand, inserted(self.row, {self.axis: along}))
-        greatest = tile
+        greatest = tile = self.scores(along)
         if along.lane is not None:
             tile = translator.masked(tile, along.lane, -math.inf)
             greatest = reduce_padded(translator, ReduceKind.MAX, tile, along.lane)

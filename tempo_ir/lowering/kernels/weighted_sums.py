@@ -144,6 +144,21 @@ class Weighted(Pass):
             nonzero(self.translator, Tile(total, self.lanes)),
         )
 
+    def values(self, along: Coordinate) -> Tile:
+        """A block of what is summed, 0 where it is padding."""
+        assert along.lane is not None
+        return self.translator.masked(self.summed(along), along.lane, 0)
+
+    def summed(self, along: Coordinate) -> Tile:
+        """What is summed, where it is read."""
+        number = self.other
+        places = self.contraction.coordinates(number, {self.letter: along})
+        return self.translator.pull(self.contraction.op.inputs[number], places)
+
+    def completed(self, result: Value, weight: Tile, along: Coordinate) -> Value:
+        """The sum after a block, of which the products are in it."""
+        return result
+
     def laned(self, result: Value) -> Tile:
         """What is carried of the sum, over its lanes."""
         if self.lanes and self.columns:
@@ -160,10 +175,7 @@ class Weighted(Pass):
         block, (along,) = self.block(at, carried), at
         translator.in_pass = False
         assert along.lane is not None
-        values = translator.pull(
-            self.contraction.op.inputs[self.other], self.contraction.coordinates(self.other, {self.letter: along})
-        )
-        values = translator.masked(values, along.lane, 0)
+        values = self.values(along)
         weights = rows_of(translator, block.weight, self.lanes, along.lane)
         columns = columns_of(translator, values, self.columns, along.lane)
         if carried is None:
@@ -173,7 +185,8 @@ class Weighted(Pass):
             factor = block.factor.value[:, None] if self.lanes else block.factor.value
             start = carried[2] * factor
         element = self.contraction.element
-        return [*block.carried, builder.dot(weights.to(element), columns.to(element), start)]
+        result = builder.dot(weights.to(element), columns.to(element), start)
+        return [*block.carried, self.completed(result, block.weight, along)]
 
 
 EMITTERS: Mapping[type[Operation], Emitter] = MappingProxyType({sdg.ContractOp: emit_weighted_sum})
