@@ -46,7 +46,8 @@ def evaluate_attend(op: AttendOp, inputs: Sequence[Array], symbols: Mapping[str,
     summed = np.moveaxis(summed, terms[1].index(key), 0)
     own = "".join(letter for letter in terms[0] if letter not in (op.row, key)) + key
     spec = f"{own},{key}{terms[1].replace(key, '')}->{output.replace(op.row, '')}"
-    keys, rows = scores.shape[-1], []
+    keys: int = scores.shape[-1]
+    rows: list[Array] = []
     for number, row in enumerate(scores):
         low = 0 if op.low is None else min(max(0, number + evaluate_index(op.low, symbols)), keys)
         high = keys if op.high is None else min(max(low, number + evaluate_index(op.high, symbols)), keys)

@@ -146,5 +146,3 @@ def _expression(entry: EntryAttr | None) -> Expr | None:
     if entry is None or isinstance(entry.data, Slice):
         return None
     return entry.data
-
-

@@ -254,7 +254,8 @@ class BodyOperation(AccessOperation, ABC):
             raise VerifyException(f"body yields ({_types(yielded)}), outs are ({_types(self.out_types.data)})")
         for op in self.body.block.ops:
             if not op.name.startswith("sdg.") and not isinstance(op, YieldOp | FoldOp | SharesOp | AttendOp):
-                raise VerifyException(f"{op.name} in a body, expected sdg ops, loop.fold, loop.shares and loop.attend only")
+                others = "loop.fold, loop.shares and loop.attend"
+                raise VerifyException(f"{op.name} in a body, expected sdg ops, {others} only")
 
     @classmethod
     def parse(cls, parser: Parser):

@@ -28,15 +28,12 @@ from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import INDEX, ReduceKind
 from tempo_ir.dialects.tile.builder import Value
 from tempo_ir.index import Const, Expr, as_expr, maximum, minimum
+from tempo_ir.lowering.kernels.blocks import HELD_KEYS
 from tempo_ir.lowering.kernels.contraction import Contraction
 from tempo_ir.lowering.kernels.reductions import reduce_padded
 from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine
 from tempo_ir.lowering.kernels.translator import Carried, Emitter, Refine, Translator, Unsupported
 from tempo_ir.lowering.kernels.weighted_sums import Weighted
-
-KEYS = 64
-"""Keys of a block: their scores for as many rows are half of the innermost cache (measured: 32 and 128 take 1.05 to
-1.15 times as long)."""
 
 
 def emit_attend(translator: Translator, op: Operation, at: Coordinates) -> Tile:
@@ -63,7 +60,7 @@ class Attended(Weighted):
         if any(axis.key in learnt for learnt in (decisions.points, decisions.cuts, decisions.factors, decisions.rings)):
             raise Unsupported("keys are read in pieces")
         self.keys = as_expr(axis.extent)
-        self.axes = [replace(axis, block=KEYS)]
+        self.axes = [replace(axis, block=HELD_KEYS)]
         self.along = 0
         self.place = contraction.at[op.row]
         lane = self.place.lane
@@ -80,7 +77,7 @@ class Attended(Weighted):
         begin, inner, after, end = self._stretches()
         translator = self.translator
         carried = [translator.constant_tile(number, kind, extents) for number, kind, extents in self.initial()]
-        carried = self._over(inner, after, carried, lambda block: block, after * KEYS, full=True)
+        carried = self._over(inner, after, carried, lambda block: block, after * HELD_KEYS, full=True)
         self.banded = True
         before, skipped = inner - begin, after - inner
 
@@ -100,15 +97,15 @@ class Attended(Weighted):
         begin = inner = as_expr(0)
         last = whole = self.keys
         if self.low is not None:
-            begin = maximum(0, minimum(self.keys, self.first + self.low)) // KEYS
-            inner = (maximum(0, self.last + self.low) + (KEYS - 1)) // KEYS
+            begin = maximum(0, minimum(self.keys, self.first + self.low)) // HELD_KEYS
+            inner = (maximum(0, self.last + self.low) + (HELD_KEYS - 1)) // HELD_KEYS
         if self.high is not None:
             last = maximum(0, minimum(self.keys, self.last + self.high))
             whole = maximum(0, minimum(self.keys, self.first + self.high))
-        end = maximum(begin, (last + (KEYS - 1)) // KEYS)
+        end = maximum(begin, (last + (HELD_KEYS - 1)) // HELD_KEYS)
         if self.low is not None:
             inner = minimum(inner, end)
-        after = maximum(inner, whole // KEYS)
+        after = maximum(inner, whole // HELD_KEYS)
         return simplify(begin), simplify(inner), simplify(after), simplify(end)
 
     def _over(
@@ -119,8 +116,8 @@ class Attended(Weighted):
         name = self.translator.axis_name(axis.key)
         with builder.loop(builder.index(begin), builder.index(end), 1, carried, name) as loop:
             counter = builder.counter(loop.index, begin, end)
-            first = block_of(counter) * KEYS
-            lane = Lane(axis.key, first, KEYS, limit if not isinstance(limit, Const) else limit.value, 0, full)
+            first = block_of(counter) * HELD_KEYS
+            lane = Lane(axis.key, first, HELD_KEYS, limit if not isinstance(limit, Const) else limit.value, 0, full)
             loop.carry(*self.step([Coordinate(first, lane)], loop.carried))
         return loop.results
 

@@ -21,6 +21,16 @@ STREAM = 512
 """Elements of a row of the right operand of a product that a program reads at least, where its rows run along the
 columns of the result: shorter pieces, each on another page, take up to four times as long (measured)."""
 
+HELD_KEYS = 64
+"""Keys of a block of many queries on a CPU: their scores are half of the innermost cache (measured: blocks of 32 and of
+128 take 1.05 to 1.15 times as long)."""
+
+MANY_ROWS = 64
+MUCH_OF_A_ROW = 1 << 12
+"""Rows of a product of which only a call knows how many there are, where each is much work on a CPU: the right operand,
+which is copied into panels or read from a cache once for so many, is what takes half of the time of blocks of 16
+(measured: prompts of 64 to 1024 tokens)."""
+
 MOST_SHARES = 64
 """Into how many programs a product is cut at most where that is for threads alone."""
 
@@ -90,9 +100,10 @@ class Blocks:
         wanted = min(MOST_SHARES, multiplications // self.share) // max(1, programs)
         return block if wanted <= extent // block else min(block, even_block(extent, max(least, extent // wanted)))
 
-    def rows(self, extent: Extent) -> int:
-        """Block along the other axis of a result."""
-        return self._block(extent, self.row, self.dynamic_row)
+    def rows(self, extent: Extent, multiplications: int = 0) -> int:
+        """Block along the other axis of a result, of a product of so many multiplications a row."""
+        many = self.share and multiplications >= MUCH_OF_A_ROW
+        return self._block(extent, self.row, MANY_ROWS if many else self.dynamic_row)
 
     def queries(self, extent: Extent, element: Attribute, others: int = 1) -> int:
         """Block of queries, of each of which there are so many `others` with the same keys; of 16 bits no fewer than a
@@ -118,10 +129,14 @@ class Blocks:
     def _has_tensor_cores(self, element: Attribute) -> bool:
         return self.powers_of_two and is_float(element) and bit_width(element) == 16
 
-    def keys(self, block: int, columns: int, element: Attribute) -> int:
-        """The block along what a sum weighted by a softmax sums, of at most `block`, for rows of so many columns: two
-        of them, and what is read ahead, lie in shared memory."""
-        while self.powers_of_two and block > SMALLEST_DOT and block * columns * bit_width(element) > self.held_keys:
+    def keys(self, block: int, shape: tuple[int, int], element: Attribute) -> int:
+        """The block along what a sum weighted by a softmax sums, of at most `block`, for so many rows and columns: on a
+        GPU two of them, and what is read ahead, lie in shared memory; on a CPU the scores of many rows in the innermost
+        cache."""
+        rows, columns = shape
+        if not self.powers_of_two:
+            return min(block, HELD_KEYS) if rows >= VECTOR else block
+        while block > SMALLEST_DOT and block * columns * bit_width(element) > self.held_keys:
             block //= 2
         return block
 

@@ -59,10 +59,25 @@ from tempo_ir.dialects.sdg.base import NO_DIMS
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of, tensor
-from tempo_ir.index import Const, Entry, Expr, Index, MinMax, Slice, Space, Sym, as_expr, compare, free_symbols
-from tempo_ir.index import maximum, minimum, simplify, substitute
-from tempo_ir.lowering.formation.rules import Cost, cost_of
+from tempo_ir.index import (
+    Const,
+    Entry,
+    Expr,
+    Index,
+    MinMax,
+    Slice,
+    Space,
+    Sym,
+    as_expr,
+    compare,
+    free_symbols,
+    maximum,
+    minimum,
+    simplify,
+    substitute,
+)
 from tempo_ir.lowering.bounds import OutOfBoundsError, check_bounds_of
+from tempo_ir.lowering.formation.rules import Cost, cost_of
 from tempo_ir.lowering.instances import instances
 from tempo_ir.lowering.kernels.loop_split_softmax import sum_of
 from tempo_ir.passes.building import GraphBuilder, symbols_of
@@ -294,7 +309,9 @@ class _Steps:
         assert isinstance(access.buffer.type, BufferType)
         stored = access.buffer.type.dims[number].storage
         if others or stored == "ring" or any(isinstance(before, Slice) for before in access.index[:number]):
-            raise Stays(f"memory of {access.buffer.name_hint or 'a value'} does not hold all rows, or not in their order")
+            raise Stays(
+                f"memory of {access.buffer.name_hint or 'a value'} does not hold all rows, or not in their order"
+            )
         if not shifts_only(entry, self.dim):
             raise Stays(f"rows are read at {entry}")
         rows = self._all(entry)

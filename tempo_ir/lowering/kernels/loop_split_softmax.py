@@ -116,7 +116,7 @@ class WeightedSum:
         extents = dict(zip(output, shape_of(self.product.result.type), strict=True))
         columns = next((extents[letter] for letter in output if letter not in inputs[self.number]), 1)
         width = blocks.fitted(columns) if isinstance(columns, int) else 1
-        return blocks.keys(blocks.reductions(self.keys), width, element(self.product.result.type))
+        return blocks.keys(blocks.reductions(self.keys), (blocks.row, width), element(self.product.result.type))
 
     def programs(self, blocks: Blocks) -> int:
         """How many programs there are without shares."""

@@ -113,7 +113,7 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
         blocks[column] = translator.blocks.columns(shape[column])
         blocks |= {} if row is None else {row: translator.blocks.rows(shape[row])}
         contraction = _contraction(sinks[0].value, shape)
-        if isinstance(contraction, AttendOp):
+        if contraction is not None and (isinstance(contraction, AttendOp) or _blocks_queries(translator, contraction)):
             weighted = weighted_blocks(translator, contraction).items()
             blocks = dict.fromkeys(range(len(shape)), 0) | {axis: block for axis, block in weighted if axis in free}
         elif contraction is not None and translator.blocks.powers_of_two and _is_weighted(contraction):
@@ -122,8 +122,10 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
             if rows in free and all(axis in free for axis in beside):
                 translator.together[contraction] = beside
         elif contraction is not None:
-            others = prod(programs_along(shape[axis], blocks[axis]) for axis in blocks if axis != column)
             work = multiplications(translator, contraction)
+            if row is not None:
+                blocks[row] = translator.blocks.rows(shape[row], work)
+            others = prod(programs_along(shape[axis], blocks[axis]) for axis in blocks if axis != column)
             streamed = _is_last_letter(contraction, column)
             blocks[column] = translator.blocks.shared_columns(shape[column], work, others, streamed)
             if row is not None:
@@ -156,6 +158,15 @@ def _padded(translator: Translator, op: sdg.ContractOp, block: int) -> int:
 def _is_weighted(op: sdg.ContractOp) -> bool:
     """Whether the contraction is a sum weighted by a softmax."""
     return any(is_weighted_sum(op, value, value.owner) for value in op.inputs if isinstance(value.owner, Operation))
+
+
+def _blocks_queries(translator: Translator, op: sdg.ContractOp) -> bool:
+    """Whether a program on a CPU has a block of queries, each with scores of its own."""
+    if translator.blocks.powers_of_two or not _is_weighted(op):
+        return False
+    rows, _ = query_axes(translator.blocks, op)
+    extent = 1 if rows is None else translator.shape(op.result)[rows]
+    return not isinstance(extent, int) or extent >= translator.blocks.row
 
 
 def query_axes(blocks: Blocks, op: sdg.ContractOp | SharesOp | AttendOp) -> tuple[int | None, tuple[int, ...]]:
@@ -241,7 +252,8 @@ def lane_axes(value: SSAValue, shape: Shape, free: Sequence[int]) -> tuple[int |
         [axis for axis, letter in enumerate(output) if _only_in(letter, number, inputs) and axis in free]
         for number in range(len(inputs))
     ]
-    chosen = sorted((axes[-1] for axes in own if axes), reverse=True)[:2]
+    long = [[axis for axis in axes if shape[axis] != 1] or axes for axes in own]
+    chosen = sorted((axes[-1] for axes in long if axes), reverse=True)[:2]
     if len(inputs) != 2 or not chosen:
         chosen = sorted(free, reverse=True)[:1]
     return (chosen[0] if chosen else None), (chosen[1] if len(chosen) > 1 else None)

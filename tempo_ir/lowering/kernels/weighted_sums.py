@@ -120,7 +120,7 @@ class Weighted(Pass):
         self.other = 1 - number
         self.columns = columns
         self.shape = (self.lanes[0].size if self.lanes else 1), (columns[0].size if columns else 1)
-        most = [translator.blocks.keys(axis.block, self.shape[1], contraction.element) for axis in self.axes]
+        most = [translator.blocks.keys(axis.block, self.shape, contraction.element) for axis in self.axes]
         self.axes = [replace(axis, block=block) for axis, block in zip(self.axes, most, strict=True)]
         self.along = carried_along(translator, self.axes, self.lanes)
         if self.along * self.shape[0] > WIDE_ELEMENTS:  # the greatest is found across the lane in every block anyway
