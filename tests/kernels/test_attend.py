@@ -169,10 +169,12 @@ def test_the_meaning_of_a_row_without_keys():
     """Row 0 has none, row 1 key 0 alone, though the value of key 1 is infinite."""
     scores, summed = np.zeros((3, 2), np.float32), np.array([[1.0], [np.inf]], np.float32)
     block_args = [tensor(f32, (3, 2)), tensor(f32, (2, 1))]
-    op = AttendOp("tn,nd->td", *Block(arg_types=block_args).args, "t", high=Const(0))
+    first, second = Block(arg_types=block_args).args
+    op = AttendOp("tn,nd->td", first, second, "t", high=Const(0))
     np.testing.assert_array_equal(evaluate_attend(op, [scores, summed], {}), [[0.0], [1.0], [np.inf]])
 
 
 def test_rows_of_integers_have_no_weights():
+    first, second = Block(arg_types=[tensor(i32, (3, 2)), tensor(i32, (2, 1))]).args
     with pytest.raises(VerifyException, match=r"loop\.attend of i32"):
-        AttendOp("tn,nd->td", *Block(arg_types=[tensor(i32, (3, 2)), tensor(i32, (2, 1))]).args, "t")
+        AttendOp("tn,nd->td", first, second, "t")
