@@ -30,6 +30,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "sdg-reduce-domain": lazy("tempo_ir.passes.sdg_reduce_domain:SdgReduceDomainPass"),
         "sdg-remat": lazy("tempo_ir.passes.sdg_remat:SdgRematPass"),
         "sdg-simplify": lazy("tempo_ir.passes.sdg_simplify:SdgSimplifyPass"),
+        "sdg-split": lazy("tempo_ir.passes.sdg_split:SdgSplitPass"),
         "sdg-tile": lazy("tempo_ir.passes.sdg_tile:SdgTilePass"),
         "sdg-unlift": lazy("tempo_ir.passes.sdg_unlift:SdgUnliftPass"),
         "sdg-vectorize": lazy("tempo_ir.passes.sdg_vectorize:SdgVectorizePass"),

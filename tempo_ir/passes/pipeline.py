@@ -62,12 +62,13 @@ def with_options(
     pipeline: Sequence[tuple[str, Options]], options: Mapping[str, Options], without: Collection[str] = ()
 ) -> list[tuple[str, Options]]:
     """Passes with options by name. One that is not among them and has some runs too: sdg-tile before sums over its
-    tiles are accumulated, others, which ask for memory, behind all."""
+    tiles are accumulated, sdg-split before what it splits is vectorised, others, which ask for memory, behind all."""
     known = {*without, *(name for name, _ in pipeline)}
     more = {name: given for name, given in options.items() if name not in known}
     listed = [(name, {**given, **options.get(name, NO_OPTIONS)}) for name, given in pipeline]
-    if "sdg-tile" in more:
-        behind = [name in AFTER_TILES for name, _ in listed]
-        place = behind.index(True) if True in behind else len(listed)
-        listed.insert(place, ("sdg-tile", dict(more.pop("sdg-tile"))))
+    for early in ("sdg-tile", "sdg-split"):
+        if early in more:
+            behind = [name in AFTER_TILES or name == "sdg-tile" for name, _ in listed]
+            place = behind.index(True) if True in behind else len(listed)
+            listed.insert(place, (early, dict(more.pop(early))))
     return [*listed, *((name, dict(given)) for name, given in more.items())]
