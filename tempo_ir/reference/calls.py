@@ -84,6 +84,7 @@ def starts_of(start: Any, names: Sequence[str]) -> dict[str, int]:
 class Outputs(dict[str, Array]):
     """The outputs of a call by key. `bounds` are those it ran with: where a dim ends by data, the steps that ran."""
 
+    __slots__ = ("bounds",)
     bounds: Mapping[str, int]
 
     @staticmethod

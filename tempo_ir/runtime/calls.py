@@ -74,6 +74,7 @@ class Workspace:
 
     def __init__(self, callee: Callee, frame: Frame, sites: Sequence[Site], covered: Collection[str], arenas: Arenas):
         self.frame, self.arenas, self.course = frame, arenas, Course()
+        self.scratch = len(arenas.scratch)
         self._callee = callee
         slots = list(enumerate(frame.slots))
         self._given = [(n, slot.buffer.key) for n, slot in slots if slot.buffer.owner not in ("", "output")]
@@ -190,23 +191,21 @@ class Workspaces:
     def __init__(self, covered: Collection[str] = ()) -> None:
         self._covered = covered
         self._free: list[Workspace] = []
-        self._lock = threading.Lock()
 
     @property
     def unused(self) -> int:
         """The bytes that the next call finds."""
-        with self._lock:
-            return sum(workspace.unused for workspace in self._free)
+        return sum(workspace.unused for workspace in list(self._free))
 
     def take(self, callee: Callee, frame: Frame, sites: Sequence[Site], scratch: int) -> Workspace:
         """A workspace for a call of the bounds of a frame. Raises NotEnoughMemoryError."""
+        try:
+            workspace = self._free.pop()
+            if workspace.frame is frame and workspace.scratch >= scratch:
+                return workspace
+        except IndexError:
+            workspace = None
         sizes = (frame.placement.size, frame.placement.host_size, scratch)
-        with self._lock:
-            free = self._free
-            number = next((n for n, other in enumerate(free) if other.frame is frame), len(free) - 1)
-            workspace = free.pop(number) if free else None
-        if workspace is not None and workspace.frame is frame and workspace.arenas.have(sizes):
-            return workspace
         arenas = None if workspace is None or not workspace.arenas.have(sizes) else workspace.arenas
         del workspace  # what is too small goes before more is taken
         return Workspace(callee, frame, sites, self._covered, Arenas.of(sizes) if arenas is None else arenas)
@@ -214,9 +213,9 @@ class Workspaces:
     def give(self, workspace: Workspace) -> None:
         """A call is over."""
         workspace.clear()
-        with self._lock:
-            self._free.append(workspace)
-            del self._free[:-MOST_WORKSPACES]
+        self._free.append(workspace)
+        if len(self._free) > MOST_WORKSPACES:
+            del self._free[0]
 
 
 def needs(callee: Callee, frame: Frame, request: Request) -> dict[str, int]:

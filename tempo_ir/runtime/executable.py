@@ -63,6 +63,7 @@ class Result(dict[str, Any]):
     """The outputs by name; `state` holds the last value of every state, and the parameters as they were; `extents` the
     number of points of each dim."""
 
+    __slots__ = ("extents", "state")
     state: dict[str, Any]
     extents: dict[str, int]
 

@@ -134,22 +134,38 @@ class Signature:
     def arguments(self, given: Mapping[str, Any], state: Mapping[str, Any], taken: Callable[[Any], Any]) -> Arguments:
         """The arguments of a call, checked; `taken` gives the array of what is none of numpy's. Raises CallError naming
         the argument that does not fit."""
-        stated = () if given.keys() == self.inputs.keys() else self._stated(given)
-        if state.keys() != self.parameters.keys():
-            self._check_names(state)
         arrays: dict[str, Array] = {}
         shapes: list[tuple[int, ...]] = []
         in_torch = False
-        for specs, values in ((self.inputs, given), (self.parameters, state)):
-            for name, spec in specs.items():
-                array = values[name]
-                if type(array) is not np.ndarray or array.dtype is not spec.dtype:
-                    in_torch = in_torch or is_torch(array)
-                    array = checked(spec, taken(array))
-                    in_torch = in_torch or is_torch(array)
-                arrays[name] = array
-                shapes.append(array.shape)
+        stated = () if len(given) == len(self.inputs) else self._stated(given)
+        if len(state) != len(self.parameters):
+            self._check_names(state)
+        for name, dtype in self._types:
+            array = given.get(name) if name in self.inputs else state.get(name)
+            if type(array) is not np.ndarray or array.dtype is not dtype:
+                tensor = is_torch(array)
+                array = self._checked(name, given, state, taken)
+                in_torch = in_torch or tensor or is_torch(array)
+            arrays[name] = array
+            shapes.append(array.shape)
         return Arguments(arrays, self.sizes_of(stated, tuple(shapes)), in_torch)
+
+    @cached_property
+    def _types(self) -> list[tuple[str, DType]]:
+        """The arrays that a call takes, in order, and their types."""
+        return [(name, spec.dtype) for name, spec in (*self.inputs.items(), *self.parameters.items())]
+
+    def _checked(
+        self, name: str, given: Mapping[str, Any], state: Mapping[str, Any], taken: Callable[[Any], Any]
+    ) -> Any:
+        """An input or a parameter, checked. Raises CallError where it is missing or does not fit."""
+        if name in self.inputs:
+            if name not in given:
+                self._stated(given)
+            return checked(self.inputs[name], taken(given[name]))
+        if name not in state:
+            self._check_names(state)
+        return checked(self.parameters[name], taken(state[name]))
 
     def _stated(self, given: Mapping[str, Any]) -> Stated:
         """The bounds that a call states. Raises CallError for what is no bound, and where an input is missing."""
