@@ -120,7 +120,9 @@ class _Accessed:
         """What writes the elements at values of the iterators."""
         rows = self._rows(iterators)
         if rows is None:
-            return lambda values, value: self.write(value, {**bounds, **dict(zip(iterators, values, strict=True))})
+            return lambda values, value: self.write(
+                np.asarray(value), {**bounds, **dict(zip(iterators, values, strict=True))}
+            )
 
         def write(values: Sequence[int], value: Array) -> None:
             rows(values)[...] = value
@@ -237,47 +239,9 @@ class Rows:
             self.accessed(access).write(result, symbols)
 
     def host_call(self, op: loop.HostOp, objects: Mapping[str, Any], iterators: Sequence[str]) -> Run:
-        """
-        What calls the method of a host object, given the values of the iterators, where buffers lie where they do now.
-
-        Where elements lie at some iterators is all that is worked out in a call: programs call their environments
-        thousands of times.
-        """
-        bounds = self._meanings.bounds
-        reads = [self.accessed(access).reader(iterators, bounds) for access in op.reads]
-        declared = [self.accessed(access) for access in op.writes]
-        writes = [access.writer(iterators, bounds) for access in declared]
-        fixed = [(access.dtype, access.located.fixed[0]) for access in declared if access.located.fixed is not None]
-        name, method = op.callee
-
-        def symbols(values: Sequence[int]) -> dict[str, int]:
-            return {**bounds, **dict(zip(iterators, values, strict=True))}
-
-        def point(values: Sequence[int]) -> Point:
-            at = symbols(values)
-            stacked = {dim: evaluate(points, at) for dim, points in op.over}
-            return {**{dim: evaluate(value, at) for dim, value in op.point}, **stacked}
-
-        def run(values: Sequence[int]) -> None:
-            function = getattr(objects[name], method, None) or method_of(objects[name], op.callee, op, point(values))
-            inputs = [read(values).copy() for read in reads]  # a method may keep what it is given
-            for array in inputs:
-                array.flags.writeable = False
-            try:
-                returned = function(*inputs)
-            except Exception as error:
-                raise_noted(error, op.callee, op, point(values))
-            expected = fixed
-            if len(fixed) < len(declared):
-                at = symbols(values)
-                expected = [(access.dtype, access.shape(at)) for access in declared]
-            results = (returned,) if len(expected) == 1 else returned
-            if not _are_arrays(results, expected):
-                results = checked_results(returned, op.callee, expected, op, point(values))
-            for write, result in zip(writes, results, strict=True):
-                write(values, result)
-
-        return run
+        """What calls the method of a host object at values of the iterators, where buffers lie where they do now."""
+        reads, writes = (list(map(self.accessed, accesses)) for accesses in (op.reads, op.writes))
+        return _HostCall(op, objects, iterators, self._meanings.bounds, reads, writes)
 
     def failure(self, op: loop.CheckOp, symbols: Symbols) -> ExecutionError:
         """The run-time error whose number a kernel has left."""
@@ -285,15 +249,82 @@ class Rows:
         return ExecutionError(op.message(self.arrays[op.status].tolist()), None, point)
 
 
-def _are_arrays(returned: Any, expected: Sequence[tuple[DType, tuple[int, ...]]]) -> bool:
-    """Whether a method returned a tuple of the very arrays that are expected."""
-    if not isinstance(returned, tuple):
+class _HostCall:
+    """
+    Calls a method of a host object. Where rows lie at some iterators is all that is worked out in a call: programs call
+    their environments thousands of times.
+
+    `_accepted` are the kinds of the results that were found to fit the last time: what is of the same does too.
+    """
+
+    def __init__(
+        self,
+        op: loop.HostOp,
+        objects: Mapping[str, Any],
+        iterators: Sequence[str],
+        bounds: Symbols,
+        reads: Sequence[_Accessed],
+        writes: Sequence[_Accessed],
+    ):
+        self._op, self._objects, self._iterators, self._bounds = op, objects, iterators, bounds
+        self._name, self._method = op.callee
+        self._reads = [access.reader(iterators, bounds) for access in reads]
+        self._writes = [access.writer(iterators, bounds) for access in writes]
+        self._declared = writes
+        self._are_fixed = all(access.located.fixed is not None for access in writes)
+        self._accepted: list[_Kind] | None = None
+
+    def __call__(self, values: Sequence[int]) -> None:
+        function = getattr(self._objects[self._name], self._method, None)
+        if function is None:
+            function = method_of(self._objects[self._name], self._op.callee, self._op, self._point(values))
+        inputs = [read(values).copy() for read in self._reads]  # a method may keep what it is given
+        for array in inputs:
+            array.flags.writeable = False
+        try:
+            returned = function(*inputs)
+        except Exception as error:
+            raise_noted(error, self._op.callee, self._op, self._point(values))
+        results = (returned,) if len(self._writes) == 1 else returned
+        if not _have(results, self._accepted):
+            results = self._checked(returned, results, values)
+        for write, result in zip(self._writes, results, strict=True):
+            write(values, result)
+
+    def _checked(self, returned: Any, results: Any, values: Sequence[int]) -> Sequence[Array]:
+        """The results as arrays. Raises ExecutionError for others than are declared."""
+        symbols = self._symbols(values)
+        expected = [(access.dtype, access.shape(symbols)) for access in self._declared]
+        arrays = checked_results(returned, self._op.callee, expected, self._op, self._point(values))
+        plain = [result for result in cast("Sequence[Any]", results or ()) if _is_plain(result)]
+        if self._are_fixed and len(plain) == len(arrays):
+            self._accepted = [(type(r), a.dtype, a.shape) for r, a in zip(plain, arrays, strict=True)]
+        return arrays
+
+    def _symbols(self, values: Sequence[int]) -> dict[str, int]:
+        return {**self._bounds, **dict(zip(self._iterators, values, strict=True))}
+
+    def _point(self, values: Sequence[int]) -> Point:
+        symbols = self._symbols(values)
+        stacked = {name: evaluate(points, symbols) for name, points in self._op.over}
+        return {**{name: evaluate(value, symbols) for name, value in self._op.point}, **stacked}
+
+
+_Kind: TypeAlias = tuple[type, DType, tuple[int, ...]]
+"""A type of Python's, and the element type and the shape of the array that it makes."""
+
+
+def _is_plain(result: Any) -> bool:
+    """Whether all of the same kind as a result make arrays of the same kind: of Python's integers the size says it."""
+    return type(result) in (np.ndarray, float, bool) or isinstance(result, np.generic)
+
+
+def _have(results: Any, accepted: Sequence[_Kind] | None) -> bool:
+    """Whether what a method returned is of such kinds."""
+    if accepted is None or not isinstance(results, tuple | list) or len(cast("Sequence[Any]", results)) != len(accepted):
         return False
-    values = cast("tuple[Any, ...]", returned)
-    if len(values) != len(expected):
-        return False
-    for value, (dtype, shape) in zip(values, expected, strict=True):
-        if type(value) is not np.ndarray or value.dtype is not dtype or value.shape != shape:
+    for value, (kind, dtype, shape) in zip(cast("Sequence[Any]", results), accepted, strict=True):
+        if type(value) is not kind or (kind is np.ndarray and (value.dtype is not dtype or value.shape != shape)):
             return False
     return True
 
