@@ -82,7 +82,7 @@ class Workspace:
         memory = output_memory([slot for _, slot in made], covered)
         self._made = [(n, slot.buffer.key, slot.buffer.donated, m) for (n, slot), m in zip(made, memory, strict=True)]
         self._sites = Sites(callee, frame, sites, self.course) if sites else None
-        self._buffers = (c_int64 * (len(slots) + 2))()
+        self._buffers = (c_int64 * (len(slots) + 3))()
         self._zeroed: list[Array] = []
         for number, slot in slots:
             if not slot.buffer.owner:
@@ -110,6 +110,10 @@ class Workspace:
             self._zeroed.append(piece)
         if self._sites is not None:
             self._sites.place(number, piece)
+
+    def set_clocks(self, clocks: Array) -> None:
+        """Where a program that is clocked counts."""
+        self._buffers[len(self.frame.slots) + 2] = address_of(clocks)
 
     def fill(self, request: Request, team: int) -> None:
         """Make ready for a call on a team of threads: the caller's arrays where they are, outputs in memory that nobody

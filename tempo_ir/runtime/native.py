@@ -19,6 +19,7 @@ from tempo_ir.lowering.llvm.module import ModuleLowering
 from tempo_ir.lowering.llvm.parallel import scratch_pitch
 from tempo_ir.lowering.llvm.target import Target
 from tempo_ir.reference.calls import Outputs
+from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.calls import BRIEF, Request, Workspace, Workspaces
 from tempo_ir.runtime.errors import CompileError
 from tempo_ir.runtime.frames import Callee, Frame
@@ -66,12 +67,15 @@ class NativeProgram:
         scratch, is_shared = packed.header["scratch_bytes"], packed.header["is_shared"]
         return NativeProgram(Callee.of(program, buffers), sites, scratch, is_shared, packed.objects, target, library)
 
-    def execute(self, frame: Frame, request: Request, workspaces: Workspaces) -> Outputs:
-        """The outputs of a call of the bounds of a frame, in memory of `workspaces`. Raises CallError where the user's
-        number of threads is none, and what Python code in the call raises."""
+    def execute(self, frame: Frame, request: Request, workspaces: Workspaces, clocks: Array | None = None) -> Outputs:
+        """The outputs of a call of the bounds of a frame, in memory of `workspaces`; `clocks` are the numbers of a
+        program that is clocked. Raises CallError where the user's number of threads is none, and what Python code in
+        the call raises."""
         threads = min(thread_count(), MOST_THREADS) if self.is_shared else 1
         work = workspaces.take(self.callee, frame, self.sites, threads * scratch_pitch(self.scratch_bytes))
         try:
+            if clocks is not None:
+                work.set_clocks(clocks)
             if threads == 1:
                 self._run(work, request, 0)
             else:
@@ -102,10 +106,10 @@ class NativeProgram:
 class NativeCompiler:
     """Makes machine code: of kernels as they come, beside the thread that brings them, then of the whole program."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, clocked: bool = False) -> None:
         self._target = host_target()
         self._assembler = Assembler(self._target)
-        self._lowering = ModuleLowering(self._target, self._assembler.add)
+        self._lowering = ModuleLowering(self._target, self._assembler.add, clocked=clocked)
 
     def __enter__(self) -> Self:
         self._assembler.__enter__()

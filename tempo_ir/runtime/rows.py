@@ -321,9 +321,12 @@ def _is_plain(result: Any) -> bool:
 
 def _have(results: Any, accepted: Sequence[_Kind] | None) -> bool:
     """Whether what a method returned is of such kinds."""
-    if accepted is None or not isinstance(results, tuple | list) or len(cast("Sequence[Any]", results)) != len(accepted):
+    if accepted is None or not isinstance(results, tuple | list):
         return False
-    for value, (kind, dtype, shape) in zip(cast("Sequence[Any]", results), accepted, strict=True):
+    values = cast("Sequence[Any]", results)
+    if len(values) != len(accepted):
+        return False
+    for value, (kind, dtype, shape) in zip(values, accepted, strict=True):
         if type(value) is not kind or (kind is np.ndarray and (value.dtype is not dtype or value.shape != shape)):
             return False
     return True

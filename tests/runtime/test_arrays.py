@@ -64,7 +64,7 @@ HOLDERS: dict[str, Callable[[np.ndarray], Any]] = {
     "a view": lambda y: y[1:3],
     "a view of a view": lambda y: y.T[2:][..., 1:],
     "of another type": lambda y: y.view(np.int32),
-    "a memoryview": memoryview,
+    "a memoryview": lambda y: y.data,
     "a tensor": torch.from_numpy,
     "a tensor of dlpack": torch.from_dlpack,
     "an array of dlpack": np.from_dlpack,
@@ -194,7 +194,7 @@ def test_what_is_on_another_device_is_refused(executable: tp.Executable) -> None
         def __array__(self, *options: Any) -> Any:
             raise TypeError("no implicit copy to the host")
 
-    with pytest.raises(CallError, match="input 'x' .*Elsewhere that makes no array: no implicit copy"):
+    with pytest.raises(CallError, match=r"input 'x' .*Elsewhere that makes no array: no implicit copy"):
         executable(x=Elsewhere(rows(0.0)))
 
 
