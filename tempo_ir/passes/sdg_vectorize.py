@@ -194,7 +194,7 @@ def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space
     return False
 
 
-def gaining(able: dict[SdgOp, Batch], dim: str, recurrent: Container[SdgOp], rows: int) -> dict[SdgOp, Batch]:
+def gaining(able: dict[SdgOp, Batch], dim: str, recurrent: Container[SdgOp] = (), rows: int = 0) -> dict[SdgOp, Batch]:
     """Those of the ops that reads among them connect to a contraction or call that gains."""
 
     def stays(op: SdgOp) -> bool:
