@@ -399,8 +399,8 @@ class _Steps:
         if isinstance(op, sdg.SliceOp):
             made = self._slice(build, op, values[0])
         elif isinstance(op, sdg.IndexOp) and self.dim in free_symbols(op.expression):
-            if not shifts_only(op.expression, self.dim):
-                raise Stays(f"{op.expression} is no shift of the step")
+            if not shifts_only(op.expression, self.dim) or self.dim not in self.space.names:
+                raise Stays(f"{op.expression} is no shift of a dim")
             made = _Value(batched_by(build, op, values, self.batch), batched=True)
         elif any(value.keys is not None for value in values):
             made = self._along_keys(build, op, values)
@@ -524,6 +524,8 @@ class _Steps:
         attend = AttendOp(
             f"{letter}{weights},{other}->{letter}{output}", access.value, summed.access.value, letter, low, high
         )
+        if element(attend.result.type) != element(op.result.type):
+            raise Stays("the sum is of another type than what is summed")
         attend.location = op.location
         block = end.parent
         assert block is not None
