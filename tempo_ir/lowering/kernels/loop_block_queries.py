@@ -23,11 +23,12 @@ so that a block of queries shares each block of keys: products of matrices in th
 (`kernels/attend.py`). Scores of all steps are a value of the kernel alone, of which it has a block at a time; that is
 why this happens when kernels are formed and not on the graph, where the scores might come to lie in memory.
 
-A window `max(0, t - 63):t + 1` is `rows t from -63 to 1`, what follows `t:T` is `rows t from 0`. It applies to loops
-with one kernel and nothing else, with one sum weighted by a softmax, whose buffers hold a row for each step, of which
-it writes one a step and reads none that it writes: then its iterations are independent. What is read in more ways than
-one row or one range of a step, ops that have no form for all steps at once, draws of random numbers, and what may fail
-at a step leave the loop as it is, with a remark. The range that all steps read is proved to lie inside of the buffers.
+A window `max(0, t - 63):t + 1` is `rows t from -63 to 1`, what follows `t:T` is `rows t from 0`. It applies to a sum
+weighted by a softmax in a loop of kernels, whose buffers hold a row for each step, of which it writes one a step and
+reads none that it writes, and which other kernels of the loop leave alone: then its iterations are independent. What is
+read in more ways than one row or one range of a step, ops that have no form for all steps at once, draws of random
+numbers, and what may fail at a step leave it as it is, with a remark. The range that all steps read is proved to lie
+inside of the buffers.
 """
 
 from __future__ import annotations
@@ -43,7 +44,6 @@ from xdsl.passes import ModulePass
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import (
     DONATES,
-    AllocOp,
     AttendOp,
     BodyOperation,
     BufferAccess,
@@ -77,9 +77,9 @@ from tempo_ir.index import (
     substitute,
 )
 from tempo_ir.lowering.bounds import OutOfBoundsError, check_bounds_of
-from tempo_ir.lowering.formation.rules import Cost, cost_of
 from tempo_ir.lowering.instances import instances
 from tempo_ir.lowering.kernels.loop_split_softmax import sum_of
+from tempo_ir.lowering.kernels.step_parts import Stays, part_of, take_out
 from tempo_ir.passes.building import GraphBuilder, symbols_of
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.vectorize.batching import (
@@ -91,10 +91,6 @@ from tempo_ir.passes.vectorize.batching import (
     fresh_letter,
     shifts_only,
 )
-
-
-class Stays(Exception):
-    """The loop is left as it is; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -112,84 +108,43 @@ class LoopBlockQueriesPass(ModulePass):
 
 
 def block_queries(program: ProgramOp) -> dict[BodyOperation, ForOp]:
-    """Put one kernel in the place of each loop that can be; the kernels, with the loops, which stand nowhere then."""
+    """Take attention out of loops, as kernels of all steps before them; each kernel with the loop that it stands for,
+    which stands nowhere."""
     blocked: dict[BodyOperation, ForOp] = {}
     for loop in [op for op in program.walk() if isinstance(op, ForOp)]:
-        if not any(isinstance(op, KernelOp) and sum_of(op.body.block) is not None for op in loop.body.block.ops):
-            continue
-        try:
-            kernel = all_steps(program.space, loop)
-        except Stays as reason:
-            remark(loop, f"its steps are computed one by one: {reason}")
-            continue
+        leaves = [op for op in loop.body.block.ops if isinstance(op, KernelOp)]
+        for main in [leaf for leaf in leaves if sum_of(leaf.body.block) is not None]:
+            try:
+                kernel, steps = all_steps(program, loop, main)
+            except Stays as reason:
+                remark(main, f"its steps are computed one by one: {reason}")
+                continue
+            blocked[kernel] = steps
+            if not take_out(loop, main):
+                loop.detach()
+                loop.erase()
+    return blocked
+
+
+def all_steps(program: ProgramOp, loop: ForOp, main: KernelOp) -> tuple[KernelOp, ForOp]:
+    """The kernel of all steps of a leaf of a loop, before the loop, and a loop of this leaf alone. Raises Stays."""
+    leaf = part_of(loop, main)
+    kernel: KernelOp | None = None
+    try:
+        kernel = _Steps(program.space, loop, leaf).kernel()
         block = loop.parent
         assert block is not None
         block.insert_op_before(kernel, loop)
         if _leaves_its_buffers(program, kernel):
-            remark(loop, "its steps are computed one by one: what all of them read is not known to be there")
+            raise Stays("what all of them read is not known to be there")
+    except Stays:
+        leaf.erase()
+        if kernel is not None:
             kernel.detach()
             kernel.erase()
-            continue
-        loop.detach()
-        blocked[kernel] = loop
-    return blocked
-
-
-def all_steps(space: Space, loop: ForOp) -> KernelOp:
-    """The kernel of all steps of a loop. Raises Stays."""
-    leaf = one_leaf(loop.body.block)
-    try:
-        return _Steps(space, loop, leaf).kernel()
-    finally:
-        if leaf.parent is None:
-            leaf.erase()
-
-
-def one_leaf(block: Block) -> BodyOperation:
-    """The one leaf of the body of a loop; where others make what it alone reads, a step with little work for each
-    element, one with all of their ops, which stands nowhere. Raises Stays."""
-    leaves = [op for op in block.ops if isinstance(op, BodyOperation)]
-    allocs = [op.buffer for op in block.ops if isinstance(op, AllocOp)]
-    if len(leaves) + len(allocs) < len(list(block.ops)):
-        raise Stays("they do more than compute")
-    *others, last = leaves
-    if not others:
-        return last
-    inner = [op for leaf in others for op in leaf.body.ops if not isinstance(op, YieldOp)]
-    if any(cost_of(op) > Cost.HEAVY for op in inner):
-        raise Stays("other kernels stand beside")
-    body = Block()
-    reads: list[BufferAccess] = []
-    made: dict[SSAValue, SSAValue] = {}
-    for leaf in leaves:
-        known: dict[SSAValue, SSAValue] = {}
-        for argument, access in zip(leaf.body.block.args, leaf.reads, strict=True):
-            if access.buffer in made and not access.index and made[access.buffer].type == argument.type:
-                known[argument] = made[access.buffer]
-                continue
-            if access.buffer in allocs:
-                raise Stays("a part of what is made in a step is read")
-            known[argument] = fresh = body.insert_arg(argument.type, len(body.args))
-            fresh.name_hint = argument.name_hint
-            reads.append(access)
-        for op in leaf.body.block.ops:
-            if isinstance(op, YieldOp):
-                continue
-            clone = op.clone(known)
-            clone.location = op.location
-            body.add_op(clone)
-            known.update(zip(op.results, clone.results, strict=True))
-        results = [known[value] for value in leaf.yielded]
-        if leaf is last:
-            body.add_op(YieldOp(results))
-            break
-        for access, value in zip(leaf.writes, results, strict=True):
-            if access.buffer not in allocs or access.index or access.buffer in made:
-                raise Stays("other kernels write beside")
-            made[access.buffer] = value
-    kernel = KernelOp(reads, last.writes, Region(body), last.point)
-    kernel.location = last.location
-    return kernel
+        raise
+    steps = Region(Block([leaf]))
+    return kernel, ForOp(loop.iterator, loop.lower, loop.upper, steps, down=loop.down_attr is not None)
 
 
 def _leaves_its_buffers(program: ProgramOp, kernel: BodyOperation) -> bool:
