@@ -125,6 +125,8 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
             blocks[column] = translator.blocks.shared_columns(shape[column], work, others, streamed)
             if row is not None:
                 blocks |= {axis: _padded(translator, contraction, blocks[axis]) for axis in (row, column)}
+        else:
+            blocks |= _whole_rows(translator, owner, sinks, column, row)
     return [Iterated(keys[axis], extent, blocks[axis]) for axis, extent in enumerate(shape)]
 
 
@@ -138,6 +140,26 @@ def _blocks_of_rows(
     column = lanes[0] if lanes[0] != rows else lanes[1]
     blocks = {rows: programs.block}
     return blocks if column is None else blocks | {column: translator.blocks.columns(shape[column])}
+
+
+def _whole_rows(
+    translator: Translator, owner: object, sinks: Sequence[Sink], column: int, row: int | None
+) -> dict[int, int]:
+    """The blocks of a result whose rows are reduced for it (a softmax, a norm): whole rows, which are read once for
+    all, few enough for the first cache. The reductions along them get the lane of the result."""
+    ops = _ops(sinks)
+    reducing = [op for op in ops if isinstance(op, (sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp))]
+    if not reducing or any(isinstance(op, (sdg.ContractOp, FoldOp)) for op in ops):
+        return {}
+    classes = _classes_of(sinks)
+    own = {classes.find((sink.value, column)) for sink in sinks}
+    keys = {AxisKey(op, n) for op in reducing for n, axis in reduced_classes(op, classes).items() if {axis} == own}
+    shape = translator.shape(sinks[0].value)
+    blocks = translator.blocks.whole_rows(shape[column], None if row is None else shape[row])
+    if not keys or blocks is None:
+        return {}
+    translator.share_whole({*keys, AxisKey(owner, column)})
+    return {column: blocks[0]} if row is None else {column: blocks[0], row: blocks[1]}
 
 
 def _padded(translator: Translator, op: sdg.ContractOp, block: int) -> int:
