@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from tempo_ir.lowering.llvm.text import Register, Text, vector_type
+from tempo_ir.lowering.llvm.text import AVX512_LANES, Register, Text, vector_type
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
@@ -59,8 +59,6 @@ ERF_LARGE = (
 """log(1 - erf(x)) / x + 1 in x, for x > ERF_SPLIT."""
 
 ERF_SPLIT = 0.927734375
-
-AVX512_LANES = 16
 
 SIN_COEFFICIENTS = (2.7183114939898219064e-6, -1.9839334836096632422e-4, 8.3333293858894631756e-3, -0.16666666641626524)
 """(sin(r) / r - 1) / r**2 in r**2, for |r| <= pi / 4."""
