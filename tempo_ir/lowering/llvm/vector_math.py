@@ -130,7 +130,12 @@ def reduce_exponent(x: Register) -> tuple[Register, Register, Register]:
 
 def exp(x: Register) -> Register:
     """e to the x; 0 below -104, infinity above 88.72."""
-    n, _, r = reduce_exponent(at_least(at_most(x, 89.0), -104.0))
+    return _exp_below(at_most(x, 89.0))
+
+
+def _exp_below(x: Register) -> Register:
+    """e to the x of at most 89."""
+    n, _, r = reduce_exponent(at_least(x, -104.0))
     return scale(polynomial(r, (*EXP_COEFFICIENTS, 1.0, 1.0)), n)
 
 
@@ -149,8 +154,10 @@ def tanh(x: Register) -> Register:
 
 
 def sigmoid(x: Register) -> Register:
-    """1 / (1 + exp(-x))"""
-    return 1.0 / (exp(-x) + 1.0)
+    """1 / (1 + exp(-x)), as exp(x) / (1 + exp(x)) where x is negative: exp(-x) may be infinite where that is not 0."""
+    size = -magnitude(x)
+    power = _exp_below(size) if x.kind == "f32" else x.text.intrinsic("exp", size)
+    return x.text.select(x.text.compare("olt", x, 0.0), power, 1.0) / (power + 1.0)
 
 
 def log(x: Register) -> Register:
@@ -284,8 +291,6 @@ def apply(name: str, x: Register) -> Register:
         return text.intrinsic(name, x)
     if name == "round":
         return text.intrinsic("roundeven", x)
-    if x.kind == "f32" or name == "rsqrt":
+    if x.kind == "f32" or name in ("rsqrt", "sigmoid"):
         return FUNCTIONS[name](x)
-    if name == "sigmoid":
-        return 1.0 / (text.intrinsic("exp", -x) + 1.0)
     return lane_by_lane(name, x)
