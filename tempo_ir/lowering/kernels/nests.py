@@ -313,7 +313,7 @@ def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iter
     whole = [number for number in whole if number not in together]
     reducing = [op for op in _ops(sinks, below_products=False) if isinstance(op, _PASSES)]
     if reducing:
-        varying = _varying_axes(sinks, reducing) if translator.blocks.filling else set[int]()
+        varying = _varying_axes(sinks, reducing)
         whole = [number for number in whole if not axes[number].block or number in varying]
     return whole[:GRID_AXES]
 
