@@ -125,9 +125,9 @@ def test_a_table_of_one_axis_twice(n: int) -> None:
 
 
 def test_a_row_is_read_once_for_all() -> None:
-    """On the CPU a block holds whole rows, few enough for the first cache: no loop over parts of them, one load."""
+    """On the CPU a program holds whole rows, few enough for the first cache: no loop over parts of them, one load."""
     kernel = kernel_of(body_of(normed, [f32(64, 1024), f32(1024)])).kernel
-    loops = [op for op in kernel.walk() if isinstance(op, ForOp)]
-    assert [op.step_size for op in loops] == [4]
+    assert kernel.grid.data == (16,)
+    assert not [op for op in kernel.walk() if isinstance(op, ForOp)]
     loads = [op.block.data for op in kernel.walk() if isinstance(op, LoadOp)]
     assert sorted(loads) == [(4, 1024), (1024,)]

@@ -295,8 +295,8 @@ def _contraction(value: SSAValue, shape: Shape) -> sdg.ContractOp | None:
 def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iterated]) -> list[int]:
     """The axes that the grid runs along, in order.
 
-    An axis in segments is not one; nor is a lane where reductions stand, which would be repeated for each of its
-    blocks. Of programs that run a loop the rows are all that the grid has.
+    An axis in segments is not one; nor is a lane along which what is reduced does not vary, which would be reduced
+    again for each of its blocks. Of programs that run a loop the rows are all that the grid has.
     """
     decisions = translator.decisions
     if translator.programs is not None:
