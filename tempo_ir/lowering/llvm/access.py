@@ -275,8 +275,9 @@ def has_pairs(value: SSAValue, axis: int) -> bool:
     """Is the tile loaded from bf16 that lie side by side along an axis, perhaps transposed or made f32?"""
     op, points = _source(value, [(At(ZERO, lane=axis == 0), At(ZERO, lane=axis == 1))])
     along = next((n for n, at in enumerate(points[0]) if at.lane), None)
-    is_bfloat = isinstance(op, LoadOp) and element_layout(op.view_type.element).is_bfloat
-    return is_bfloat and len(op.tile_axes) == 2 and along is not None and is_contiguous(op, along)
+    if along is None or not isinstance(op, LoadOp) or len(op.tile_axes) != 2:
+        return False
+    return element_layout(op.view_type.element).is_bfloat and is_contiguous(op, along)
 
 
 def load_pairs(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> list[Register] | None:
