@@ -423,7 +423,7 @@ class Compiled(Executable, ABC):
             case "tile":
                 return str(self.lowered)
             case "triton":
-                from tempo_ir.lowering.triton import print_module
+                from tempo_ir.lowering.triton.module import print_module
 
                 stream = StringIO()
                 print_module(for_triton(self.levels), stream)

@@ -21,7 +21,6 @@ from typing import Any
 
 from tempo_ir.dialects import loop
 from tempo_ir.lowering.llvm.host import Site
-from tempo_ir.lowering.triton import print_module
 from tempo_ir.lowering.triton.compiling import TritonCompileError, compile_binaries
 from tempo_ir.lowering.triton.device import (
     CompiledFiles,
@@ -35,6 +34,7 @@ from tempo_ir.lowering.triton.device import (
     triton_version,
 )
 from tempo_ir.lowering.triton.machines import Machine, UnknownMachineError, machine_of
+from tempo_ir.lowering.triton.module import print_module
 from tempo_ir.lowering.triton.package import Package
 from tempo_ir.lowering.triton.style import Style, UnknownPrecisionError, style_of
 from tempo_ir.passes.remarks import is_listening
