@@ -122,7 +122,8 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
             others = prod(programs_along(shape[axis], blocks[axis]) for axis in blocks if axis != column)
             work = multiplications(translator, contraction)
             streamed = _is_last_letter(contraction, column)
-            blocks[column] = translator.blocks.shared_columns(shape[column], work, others, streamed)
+            rows = 1 if row is None else shape[row]
+            blocks[column] = translator.blocks.shared_columns(shape[column], work, rows, others, streamed)
             if row is not None:
                 blocks |= {axis: _padded(translator, contraction, blocks[axis]) for axis in (row, column)}
         else:
