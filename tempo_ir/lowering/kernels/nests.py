@@ -38,6 +38,9 @@ from tempo_ir.lowering.kernels.translator import (
 GRID_AXES = 3
 MANY_QUERIES = 1 << 20
 """What an axis of queries is taken to have of which only a call knows the extent."""
+ENOUGH = 8
+"""Programs of attention (heads, rows of a batch) with which each runs over all blocks of queries: the last one, which
+may have fewer, is masked by itself then, without a second copy of the kernel that masks everything."""
 MANY_PROGRAMS = 64
 """What an axis of an extent that only a call knows is taken to have."""
 _PASS_THROUGH = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp)
@@ -331,6 +334,9 @@ def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iter
     if reducing:
         varying = _varying_axes(sinks, reducing)
         whole = [number for number in whole if not axes[number].block or number in varying]
+    points = [axes[number].extent for number in whole if not axes[number].block]
+    if any(isinstance(op, AttendOp) for op in reducing) and prod(e for e in points if isinstance(e, int)) >= ENOUGH:
+        whole = [number for number in whole if not axes[number].block]
     return whole[:GRID_AXES]
 
 
