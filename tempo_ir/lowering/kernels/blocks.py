@@ -36,6 +36,12 @@ WAVES = 2
 LEAST_KEYS = 4
 """Blocks of a share of what is summed, where the greatest number of keys is known."""
 
+LONGEST_ROW = 1 << 15
+"""Elements of a row that a program of one thread holds whole, where it is reduced and read again."""
+
+HELD_ROWS = 1 << 12
+"""Elements of the rows that such a program holds at once: with what is made of them they stay in the first cache."""
+
 WIDEST_HEAD = 256
 """Columns of queries and keys that one program holds whole."""
 
@@ -104,6 +110,21 @@ class Blocks:
     def rows(self, extent: Extent) -> int:
         """Block along the other axis of a result."""
         return self._block(extent, self.row, self.dynamic_row)
+
+    def whole_rows(self, extent: Extent, rows: Extent | None) -> tuple[int, int] | None:
+        """Blocks along a row of so many elements that is reduced and read again, all of it, and along the `rows`; None
+        where rows are read block by block: if they are long or open, and by programs of many threads."""
+        if self.filling or not isinstance(extent, int) or not 1 < extent <= LONGEST_ROW:
+            return None
+        return extent, 1 if rows is None else self.held_rows(extent, rows)
+
+    def held_rows(self, extent: int, rows: Extent) -> int:
+        """Block along rows of so many elements that are read several times: parts of one size, if these are no less
+        than half of what may be held."""
+        most = max(1, min(self.row, HELD_ROWS // extent))
+        if not isinstance(rows, int):
+            return min(self.dynamic_row, most)
+        return next((block for block in range(min(most, rows), most // 2, -1) if rows % block == 0), min(most, rows))
 
     def queries(self, extent: Extent, element: Attribute, others: int = 1) -> int:
         """Block of queries, of each of which there are so many `others` with the same keys; of 16 bits no fewer than a

@@ -23,7 +23,7 @@ from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize
 from tempo_ir.lowering.llvm.elementwise import convert, integer_extremum
 from tempo_ir.lowering.llvm.evaluate import ORIGIN, At, Evaluator, Point, has_lane
 from tempo_ir.lowering.llvm.memory import element_layout
-from tempo_ir.lowering.llvm.text import REDUCTION_FLAGS, Register, Text, Variable
+from tempo_ir.lowering.llvm.text import AVX512_LANES, REDUCTION_FLAGS, Register, Text, Variable, suffix
 
 STREAMED_BYTES = 1 << 17
 """A right operand of more bytes is taken to come from memory, not from a cache."""
@@ -280,7 +280,7 @@ def reduce(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> li
     extent = shape_of(op.value)[axis]
     along_lanes = not any(has_lane(point) for point in points) and extent >= evaluator.lanes
 
-    def inputs(start: Linear, count: int) -> list[list[Register]]:
+    def inputs(points: Sequence[Point], start: Linear, count: int) -> list[list[Register]]:
         """Per point its inputs at `count` positions from start on, as vectors where the lanes run along the axis."""
         step = evaluator.lanes if along_lanes else 1
         ats = [At(start + i, along_lanes) for i in range(0, count, step)]
@@ -289,11 +289,14 @@ def reduce(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> li
             flat = [evaluator.text.broadcast(x) for x in flat]
         return [flat[i : i + len(ats)] for i in range(0, len(flat), len(ats))]
 
-    reduction = _Positions(evaluator, op) if op.is_position else _Fold(evaluator, op)
-    return reduction.run(inputs, points, extent, along_lanes)
+    if op.is_position:
+        return _Positions(evaluator, op).run(inputs, points, extent, along_lanes)
+    if element_layout(element_of(op.value)).kind[0] == "f" and op.kind.data in (ReduceKind.MAX, ReduceKind.MIN):
+        return _Extremes(evaluator, op).run(inputs, points, extent, along_lanes)
+    return _Fold(evaluator, op).run(inputs, points, extent, along_lanes)
 
 
-Inputs = Callable[[Linear, int], list[list[Register]]]
+Inputs = Callable[[Sequence[Point], Linear, int], list[list[Register]]]
 
 
 class _Fold:
@@ -312,7 +315,7 @@ class _Fold:
         count = -(-extent // step)
         unroll = min(4 if len(points) <= 4 else 1, count)
         if count * len(points) <= 8 or count == unroll:
-            totals = [self.total(group, extent, along_lanes) for group in inputs(ZERO, extent)]
+            totals = [self.total(group, extent, along_lanes) for group in inputs(points, ZERO, extent)]
         else:
             totals = self.loop(inputs, points, extent, along_lanes, unroll)
         return self.across_lanes(totals) if along_lanes else totals
@@ -335,7 +338,7 @@ class _Fold:
         totals: list[list[Variable]] = []
 
         def body(start: Linear, count: int) -> None:
-            for accumulators, group in zip(totals, inputs(start, count), strict=True):
+            for accumulators, group in zip(totals, inputs(points, start, count), strict=True):
                 masked = self.masked(group, count if along_lanes else None)
                 for total, x in zip(accumulators, masked, strict=False):
                     total.set(self.combine(total.get(), x))
@@ -359,6 +362,66 @@ class _Fold:
         if self.kind is ReduceKind.SUM:
             return sum_lanes(totals)
         return [shuffle.horizontal(horizontal_name(self.kind, x, self.is_unsigned), x) for x in totals]
+
+
+EXTREMES_AT_ONCE = 4
+"""Points whose extremes one loop finds: each has a mask, of which registers hold few."""
+
+
+class _Extremes(_Fold):
+    """
+    The greatest or least float, or NaN where there is one. Numbers are compared as if there were none, which is one
+    instruction, and NaN is looked for beside, in two vectors at a time: half the work of comparing with NaN.
+    """
+
+    def run(self, inputs: Inputs, points: Sequence[Point], extent: int, along_lanes: bool) -> list[Register]:
+        groups = [points[i : i + EXTREMES_AT_ONCE] for i in range(0, len(points), EXTREMES_AT_ONCE)]
+        return [x for group in groups for x in self.group(inputs, group, extent, along_lanes)]
+
+    def group(self, inputs: Inputs, points: Sequence[Point], extent: int, along_lanes: bool) -> list[Register]:
+        """The extremes of a few points."""
+        step = self.text.lanes if along_lanes else 1
+        lanes = self.text.lanes if along_lanes or any(has_lane(point) for point in points) else 0
+        unroll = min(4, -(-extent // step))
+        kind = element_layout(self.element).kind
+        start = self.text.constant(identity(self.kind, kind, self.is_unsigned), kind, lanes)
+        best = [[self.text.variable(start) for _ in range(unroll)] for _ in points]
+        unordered = [self.text.variable(self.flag(self.text.constant(0, "i1", lanes))) for _ in points]
+
+        def body(first: Linear, count: int) -> None:
+            for accumulators, seen, group in zip(best, unordered, inputs(points, first, count), strict=True):
+                vectors = self.masked(group, count if along_lanes else None)
+                for total, x in zip(accumulators, vectors, strict=False):
+                    total.set(self.better(x, total.get()))
+                found = [self.text.compare("uno", x, y) for x, y in zip(vectors[::2], vectors[1::2], strict=False)]
+                if len(vectors) % 2:
+                    found.append(self.text.compare("uno", vectors[-1], vectors[-1]))
+                seen.set(combine_pairwise([seen.get(), *map(self.flag, found)], Register.__or__))
+
+        for_each_block(self.evaluator, extent, unroll * step, body)
+        results: list[Register] = []
+        for accumulators, seen in zip(best, unordered, strict=True):
+            extreme = combine_pairwise([total.get() for total in accumulators], self.better)
+            is_nan = seen.get() if seen.kind == "i1" else self.text.compare("ne", seen.get(), 0)
+            if along_lanes:
+                extreme, is_nan = self.across(extreme), shuffle.horizontal("or", is_nan)
+            results.append(self.text.select(is_nan, float("nan"), extreme))
+        return results
+
+    def better(self, a: Register, b: Register) -> Register:
+        """The greater or lesser; b, which is a number, where a is NaN."""
+        return self.text.select(self.text.compare("ogt" if self.kind is ReduceKind.MAX else "olt", a, b), a, b)
+
+    def flag(self, mask: Register) -> Register:
+        """A mask in the form that registers hold: bits where vectors have 16 lanes (AVX-512), else as wide as lanes."""
+        if not mask.lanes or mask.lanes == AVX512_LANES:
+            return mask
+        return self.text.convert("sext", mask, "i64" if bit_width(self.element) == 64 else "i32")
+
+    def across(self, x: Register) -> Register:
+        """The extreme of the lanes of numbers."""
+        name = "fmax" if self.kind is ReduceKind.MAX else "fmin"
+        return self.text.call(f"llvm.vector.reduce.{name}.{suffix(x.kind, x.lanes)}", x.kind, 0, x, flags="nnan nsz")
 
 
 def identity(kind: ReduceKind, register_kind: str, unsigned: bool) -> float:
@@ -434,7 +497,7 @@ class _Positions:
     def run(self, inputs: Inputs, points: Sequence[Point], extent: int, along_lanes: bool) -> list[Register]:
         text, lanes = self.text, self.text.lanes
         step = lanes if along_lanes else 1
-        first = inputs(ZERO, step)
+        first = inputs(points, ZERO, step)
         values = [text.variable(group[0]) for group in first]
         positions = [
             text.variable(text.iota("i32") if along_lanes else text.constant(0, "i32", group[0].lanes))
@@ -446,7 +509,7 @@ class _Positions:
             position = text.convert("trunc", materialize(text, start), "i32") if not start.is_constant else None
             position = text.constant(start.constant, "i32") if position is None else position
             position = text.broadcast(position) + text.iota("i32") if along_lanes else position
-            for value, best, group in zip(values, positions, inputs(start, count), strict=True):
+            for value, best, group in zip(values, positions, inputs(points, start, count), strict=True):
                 x, old = group[0], value.get()
                 better = self.better(x, old)
                 if count < step:

@@ -121,9 +121,10 @@ class Lowering:
         return scratch
 
     def keep_scan(self, op: ScanOp, kind: str) -> Scratch:
-        """Fill scratch with a scan, the lanes on the other axis if it is long enough."""
+        """Fill scratch with a scan, the lanes on the other axis if it is long enough, on its own if it is the only
+        one."""
         shape = shape_of(op.value)
-        lane = None
+        lane = 0 if len(shape) == 1 and shape[0] >= self.target.lanes and kind != "i1" else None
         if len(shape) == 2 and shape[1 - op.axis_number] >= self.target.lanes // 2:
             lane = 1 - op.axis_number
         contiguous = len(shape) - 1 if lane is None else lane
