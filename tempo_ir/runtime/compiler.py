@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-lower-kernels")
 """From the graph to kernels and launches, in order; before the last one, loop-persist for a GPU."""
 PERSIST = "loop-persist"
-OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", PERSIST, *GPU_PASSES}
+FUSE_ROWS = "loop-fuse-rows"
+"""Of the CPU, behind loop-form-kernels."""
+OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", FUSE_ROWS, PERSIST, *GPU_PASSES}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
 MEMORY_PASSES = ("sdg-remat", "sdg-insert-swap", "loop-plan-storage")
 """Those that decide where rows are while they wait."""
@@ -156,7 +158,9 @@ def lower(
             run_passes(context, work, (name,), seconds, given, notes)
             settled.note(name)
     graph = program_of(work, sdg.ProgramOp)
-    lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
+    schedule, form, storage, _ = LOOP_PASSES
+    fuse = [FUSE_ROWS] if target == "cpu" else []
+    lowering = [name for name in (schedule, form, *fuse, storage) if name not in without]
     run_passes(context, work, lowering, seconds, {"check": check}, notes)
     formed = work.clone()
     if target not in ("cpu", "reference") and PERSIST not in without:

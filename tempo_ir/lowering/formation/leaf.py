@@ -51,7 +51,7 @@ class Leaf:
     @property
     def depends_on_point(self) -> bool:
         """Whether the value depends on more than what is read, or an error at run time names the point."""
-        return type(self.work) in AT_A_POINT
+        return not AT_A_POINT.isdisjoint(map(type, self.op.regions[0].block.ops))
 
 
 def row_of(access: BufferAccess) -> Row:

@@ -26,7 +26,7 @@ form of their own. It runs before storage is planned, when every row is written 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -40,7 +40,7 @@ from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.check import check_kernels
 from tempo_ir.lowering.formation.fold_check import check_folds
 from tempo_ir.lowering.formation.fold_kernels import Folds, fold_loops
-from tempo_ir.lowering.formation.fusion import form_groups, ordered
+from tempo_ir.lowering.formation.fusion import Group, form_groups, ordered
 from tempo_ir.lowering.formation.kernels import kernel_of
 from tempo_ir.lowering.proofs import proving
 
@@ -70,7 +70,7 @@ class LoopFormKernelsPass(ModulePass):
 
 def fold_blocks(program: ProgramOp) -> list[Folds]:
     """Put leaves with folds in the place of loops of all blocks."""
-    looping = [block for block in _blocks(program) if any(isinstance(op, ForOp) for op in block.ops)]
+    looping = [block for block in blocks_of(program) if any(isinstance(op, ForOp) for op in block.ops)]
     return [folds for block in looping if (folds := fold_loops(block, program)) is not None]
 
 
@@ -79,9 +79,9 @@ def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operat
     kernels: dict[Operation, Sequence[Operation]] = {}
     for each in folds:
         kernels.update(each.form_kernels())
-    for block in _blocks(program):
+    for block in blocks_of(program):
         join_guards(block)
-    for block in _blocks(program):
+    for block in blocks_of(program):
         kernels.update(form_kernels(block))
     for alloc in [op for op in program.operations() if isinstance(op, AllocOp)]:
         if alloc.results[0].first_use is None:
@@ -90,7 +90,7 @@ def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operat
     return kernels
 
 
-def _blocks(program: ProgramOp) -> list[Block]:
+def blocks_of(program: ProgramOp) -> list[Block]:
     """The blocks of the program that hold operations of the loop dialect, outer ones first."""
     found = [program.body.block]
     for block in found:
@@ -161,7 +161,11 @@ def form_kernels(block: Block) -> dict[Operation, Sequence[Operation]]:
 
     Returns for each kernel the leaves that it computes, in their order.
     """
-    graph, groups = form_groups(block)
+    return rebuild(block, *form_groups(block))
+
+
+def rebuild(block: Block, graph: BlockGraph, groups: Mapping[int, Group]) -> dict[Operation, Sequence[Operation]]:
+    """The operations of a block anew, groups of several leaves as kernels; returns what `form_kernels` does."""
     kernels: dict[Operation, Sequence[Operation]] = {}
     if all(len(group.leaves) + len(group.copies) == 1 for group in groups.values()):
         return kernels

@@ -96,8 +96,10 @@ def lanes_and_axes(
     """
     lanes = lanes_of(at)
     keys = {axis: AxisKey(owner, axis) for axis in extents}
+    pinned = any(key in translator.pinned for key in keys.values())
     free = [axis for axis in extents if keys[axis] not in translator.decisions.points]
-    chosen = max(free, key=lambda axis: (_weight(extents[axis]), axis), default=None) if len(lanes) < 2 else None
+    many = len(lanes) > 1 or pinned
+    chosen = None if many else max(free, key=lambda axis: (_weight(extents[axis]), axis), default=None)
     others = math.prod(extents_of(lanes)) if alone and _is_read(translator, owner) else 0
     iterated = [
         Iterated(keys[axis], extent, translator.blocks.reductions(extent, others) if axis == chosen else 0)

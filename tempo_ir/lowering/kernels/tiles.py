@@ -32,6 +32,13 @@ class Lane:
     full: bool = False
 
 
+def is_alike(one: Lane | None, other: Lane | None) -> bool:
+    """Whether two lanes are of the same indices, of whatever axis."""
+    if one is None or other is None:
+        return one is other
+    return (one.first, one.size, one.limit, one.low) == (other.first, other.size, other.limit, other.low)
+
+
 @dataclass(frozen=True, slots=True)
 class Coordinate:
     """Where an axis is read: `start` where there is no lane, else `start + step * k` for each k of the lane."""

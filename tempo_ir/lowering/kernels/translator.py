@@ -31,7 +31,7 @@ from tempo_ir.index.expr import TRUE, Relation
 from tempo_ir.lowering.kernels.blocks import Blocks
 from tempo_ir.lowering.kernels.layout import Array, Axis
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder
-from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine, filled, lanes_of
+from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine, filled, is_alike, lanes_of
 
 
 class Unsupported(Exception):
@@ -213,6 +213,10 @@ class Translator:
         """Axes of a sum weighted by a softmax whose points one program computes in one pass."""
         self.dealt: dict[AxisKey, tuple[Expr, int]] = {}
         """Axes of which a program has every so manieth block: the first one, and how many programs share the axis."""
+        self.whole: dict[SSAValue, tuple[Coordinates, Tile]] = {}
+        """Values that are made already, whole along all axes but their rows: who asks for them so gets that tile."""
+        self.pinned: dict[AxisKey, Coordinate] = {}
+        """Axes of which a sum is to have no more than one block."""
         self.iterators: Mapping[str, Expr] = MappingProxyType({})
         """The counters of the folds that are open."""
 
@@ -221,14 +225,28 @@ class Translator:
     def pull(self, value: SSAValue, coordinates: Sequence[Coordinate]) -> Tile:
         """The value at the coordinates, one per axis."""
         value, at = self.aliases.get(value, value), tuple(coordinates)
-        known = self._tiles.get((value, at))
+        known = self._tiles.get((value, at)) or self._made(value, at)
         if known is not None:
             return known
-        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
-        within = 0 if block is None else self.inside.get(block, 0)
-        with self.builder.at(max(self.depth(at), within)):
+        with self.builder.at(self.depth_of(value, at)):
             tile = self._tiles[value, at] = self._compute(value, at)
         return tile
+
+    def _made(self, value: SSAValue, at: Coordinates) -> Tile | None:
+        """The tile of a value that is made already, if it is that of these coordinates, with their lanes."""
+        if value not in self.whole:
+            return None
+        places, tile = self.whole[value]
+        lanes: dict[Lane, Lane] = {}
+        for asked, place in zip(at, places, strict=True):
+            if (asked.start, asked.step) != (place.start, place.step) or not is_alike(asked.lane, place.lane):
+                return None
+            if asked.lane is not None and place.lane is not None:
+                lanes[place.lane] = asked.lane
+        if len(set(lanes.values())) != len(lanes):
+            return None
+        padded = frozenset(lanes[lane] for lane in tile.zero_padded)
+        return Tile(tile.value, tuple(lanes[lane] for lane in tile.lanes), padded)
 
     def know(self, value: SSAValue, at: Coordinates, tile: Tile) -> None:
         """What a value is at coordinates."""
@@ -258,6 +276,12 @@ class Translator:
         if tile.value.ssa.name_hint is None:
             tile.value.ssa.name_hint = value.name_hint
         return tile
+
+    def depth_of(self, value: SSAValue, at: Coordinates) -> int:
+        """The number of open loops within which a value is to be computed that is read at the coordinates."""
+        value = self.aliases.get(value, value)
+        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        return max(self.depth(at), 0 if block is None else self.inside.get(block, 0))
 
     def depth(self, coordinates: Coordinates) -> int:
         """The number of open loops within which something varies that is read at the coordinates."""
@@ -490,6 +514,8 @@ class Translator:
             if position == len(axes):
                 return step(at, carried)
             axis = axes[position]
+            if axis.key in self.pinned:
+                return run(position + 1, [*at, self.pinned[axis.key]], carried)
             digits = self.digits(axis)
 
             def enter(digit: int, start_: Expr, lane: Lane | None, carried: Carried | None) -> Carried | None:
