@@ -46,7 +46,7 @@ from tempo_ir.lowering.formation.check import check_kernels
 from tempo_ir.lowering.formation.fusion import Group
 from tempo_ir.lowering.formation.leaf import Leaf, Row, row_of
 from tempo_ir.lowering.formation.loop_form_kernels import blocks_of, rebuild
-from tempo_ir.lowering.formation.row_bodies import is_row_by_row, product_axes, rows_along, yielded_by
+from tempo_ir.lowering.formation.row_bodies import RowBody, is_row_by_row, product_axes, rows_along, yielded_by
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses
 from tempo_ir.lowering.proofs import proving
 
@@ -100,6 +100,7 @@ class _Family:
 
     graph: BlockGraph
     leaves: dict[Operation, Leaf]
+    bodies: dict[Leaf, RowBody] = field(default_factory=dict[Leaf, RowBody])
     sums: set[Row] = field(default_factory=set[Row])
     """The rows of buffers that are sums over the rows."""
 
@@ -137,7 +138,7 @@ class _Rows:
         for axis in product_axes([leaf.op.body.block for leaf in self.leaves], self.classes):
             family = self._family(self.classes.find(axis), taken)
             for leaves in _joined(family):
-                if self._gains(leaves, axis):
+                if _gains(leaves, family.bodies):
                     found.append(leaves)
                     taken.update(leaves)
         groups: dict[int, Group] = {}
@@ -156,32 +157,32 @@ class _Rows:
             if body is None:
                 continue
             family.leaves[leaf.op] = leaf
+            family.bodies[leaf] = body
             written = {op.results[0] for op in body.sums}
             pairs = zip(leaf.writes, yielded_by(leaf.op.body.block), strict=True)
             family.sums |= {row_of(write) for write, value in pairs if value in written}
         return family
 
-    def _gains(self, leaves: Sequence[Leaf], axis: Axis) -> bool:
-        """Whether a group is worth a kernel: it goes from one product to another, and what a program has of it beside
-        memory lies in caches."""
-        products = [op for op in _ops(leaves) if isinstance(op, sdg.ContractOp)]
-        root = self.classes.find(axis)
-        with_rows = [op for op in products if root in self.classes.of_value(op.result)]
-        if len(products) < 2 or not with_rows or len(list(_ops(leaves))) > LARGEST:
-            return False
-        made = {row_of(write) for leaf in leaves for write in leaf.writes}
-        held, columns = 0, 0
-        for leaf in leaves:
-            outside = [a for a, read in zip(leaf.arguments, leaf.reads, strict=True) if row_of(read) not in made]
-            for value in [*outside, *(result for op in leaf.op.body.block.ops for result in op.results)]:
-                shape = shape_of(value.type)
-                own = [extent for extent in shape if isinstance(extent, int)]
-                if root in self.classes.of_value(value):
-                    place = self.classes.of_value(value).index(root)
-                    columns += prod(e for n, e in enumerate(shape) if n != place and isinstance(e, int))
-                elif len(own) == len(shape):
-                    held += prod(own)
-        return held <= HELD and columns <= COLUMNS
+
+def _gains(leaves: Sequence[Leaf], bodies: Mapping[Leaf, RowBody]) -> bool:
+    """Whether a group is worth a kernel: it goes from one product to another, and what a program has of it beside
+    memory lies in caches."""
+    rows = {value: axes for leaf in leaves for value, axes in bodies[leaf].axes.items()}
+    products = [op for op in _ops(leaves) if isinstance(op, sdg.ContractOp)]
+    if len(products) < 2 or not any(op.result in rows for op in products) or len(list(_ops(leaves))) > LARGEST:
+        return False
+    made = {row_of(write) for leaf in leaves for write in leaf.writes}
+    held, columns = 0, 0
+    for leaf in leaves:
+        outside = [a for a, read in zip(leaf.arguments, leaf.reads, strict=True) if row_of(read) not in made]
+        for value in [*outside, *(result for op in leaf.op.body.block.ops for result in op.results)]:
+            own = [extent for axis, extent in enumerate(shape_of(value.type)) if axis not in rows.get(value, ())]
+            size = prod(extent if isinstance(extent, int) else 1 for extent in own)
+            if value in rows:
+                columns += size
+            elif all(isinstance(extent, int) for extent in own):
+                held += size
+    return held <= HELD and columns <= COLUMNS
 
 
 def _ops(leaves: Sequence[Leaf]) -> Iterator[Operation]:

@@ -21,6 +21,7 @@ from tempo_ir.dialects.loop import PartsOp, YieldOp
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.tile.attributes import bit_width
 from tempo_ir.dialects.types import Extent, element, is_float, shape_of
+from tempo_ir.index import Const, as_expr
 from tempo_ir.lowering.formation.rules import Cost, cost_of
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, reduced_classes
 
@@ -40,11 +41,18 @@ _ROW_BY_ROW = (
 @dataclass(frozen=True)
 class RowBody:
     """How a body is computed by rows: the values that have some, each with the axis, in the order of the body, and the
-    ops that sum over them."""
+    ops that sum over them. Rows that are counted along two axes, as of steps and environments, have `inner` ones along
+    the axis behind."""
 
     extent: Extent
     rows: dict[SSAValue, int]
     sums: tuple[Operation, ...]
+    inner: bool = False
+
+    @property
+    def axes(self) -> dict[SSAValue, range]:
+        """The axes along which rows are counted, of each value that has some."""
+        return {value: range(axis, axis + 1 + self.inner) for value, axis in self.rows.items()}
 
     @staticmethod
     def of(block: Block) -> RowBody | None:
@@ -79,20 +87,42 @@ def product_axes(bodies: Iterable[Block], classes: AxisClasses) -> list[Axis]:
 
 
 def rows_along(block: Block, classes: AxisClasses, axis: Axis) -> RowBody | None:
-    """How a body is computed by rows along an axis; None where some op mixes them."""
+    """How a body is computed by rows along an axis, alone or with the axis behind; None where some op mixes them."""
+    axis = classes.find(axis)
+    for inner in (None, _behind(block, classes, axis)):
+        found = _rows(block, classes, axis, inner)
+        if found is not None:
+            return found
+    return None
+
+
+def _behind(block: Block, classes: AxisClasses, axis: Axis) -> Axis | None:
+    """The axis that stands behind that of the rows in a value of them."""
+    for value in _values(block):
+        found = classes.of_value(value)
+        if axis in found[:-1]:
+            return found[found.index(axis) + 1]
+    return None
+
+
+def _rows(block: Block, classes: AxisClasses, axis: Axis, inner: Axis | None) -> RowBody | None:
+    along = [axis] if inner is None else [axis, inner]
     rows: dict[SSAValue, int] = {}
-    for value in [*block.args, *(result for op in block.ops for result in op.results)]:
-        own = [number for number, found in enumerate(classes.of_value(value)) if found == axis]
-        if len(own) > 1 or (own and not _is_narrow(value, own[0])):
+    for value in _values(block):
+        found = classes.of_value(value)
+        if not any(place in along for place in found):
+            continue
+        number = found.index(axis) if axis in found else 0
+        if found[number : number + len(along)] != along or not _is_narrow(value, number, along, found):
             return None
-        if own:
-            rows[value] = own[0]
+        rows[value] = number
     sums: list[Operation] = []
     for op in block.ops:
         if isinstance(op, YieldOp):
             continue
-        if axis in reduced_classes(op, classes).values():
-            if not is_sum(op):
+        reduced = [place for place in reduced_classes(op, classes).values() if place in along]
+        if reduced:
+            if len(reduced) != len(along) or not is_sum(op):
                 return None
             sums.append(op)
         elif not _keeps_rows(op, rows):
@@ -102,7 +132,14 @@ def rows_along(block: Block, classes: AxisClasses, axis: Axis) -> RowBody | None
     if not rows or not all(value in rows or value in written for value in ends):
         return None
     first = next(iter(rows))
-    return RowBody(shape_of(first.type)[rows[first]], rows, tuple(sums))
+    extent = as_expr(1)
+    for each in shape_of(first.type)[rows[first] : rows[first] + len(along)]:
+        extent = extent * each
+    return RowBody(extent.value if isinstance(extent, Const) else extent, rows, tuple(sums), inner is not None)
+
+
+def _values(block: Block) -> list[SSAValue]:
+    return [*block.args, *(result for op in block.ops for result in op.results)]
 
 
 def yielded_by(block: Block) -> tuple[SSAValue, ...]:
@@ -111,10 +148,12 @@ def yielded_by(block: Block) -> tuple[SSAValue, ...]:
     return tuple(last.operands) if isinstance(last, YieldOp) else ()
 
 
-def _is_narrow(value: SSAValue, rows: int) -> bool:
-    """Whether a value has, beside its rows, no more than columns of a known number."""
-    others = [extent for number, extent in enumerate(shape_of(value.type)) if number != rows and extent != 1]
-    return len(others) <= 1 and all(isinstance(extent, int) and extent <= WIDEST for extent in others)
+def _is_narrow(value: SSAValue, number: int, along: Sequence[Axis], found: Sequence[Axis | None]) -> bool:
+    """Whether a value has its rows once, and beside them no more than columns of a known number."""
+    rest = range(number, number + len(along))
+    others = [extent for place, extent in enumerate(shape_of(value.type)) if place not in rest and extent != 1]
+    alone = sum(place in along for place in found) == len(along)
+    return alone and len(others) <= 1 and all(isinstance(extent, int) and extent <= WIDEST for extent in others)
 
 
 def is_sum(op: Operation) -> bool:

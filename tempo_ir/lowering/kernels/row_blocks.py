@@ -76,6 +76,10 @@ class _Rows:
         most = self.translator.blocks.programs_of_rows(self.body.extent)
         self.programs = parts[0] if parts else 1 if self.sums else most
         self.classes = AxisClasses.of(self._owner())
+        self.columns: dict[AxisKey, Lane] = {}
+        # what has no rows is read through the same lanes in all blocks, and so once
+        keys = [AxisKey(op, n) for op in self._owner().ops for n in reduced_classes(op, self.classes)]
+        self.translator.shared = {key: key for key in keys}
 
     def _owner(self) -> Block:
         owner = self.sinks[0].value.owner
@@ -115,9 +119,9 @@ class _Rows:
 
     def _last_block(self, own: Expr, whole: Expr, rest: Expr, carried: Carried | None) -> Carried:
         """The block of the rows that are left, if some are, of the first program."""
-        first = whole * self.block
         trips = maximum(minimum(rest, 1) - own, 0)
         with self.builder.loop(0, self.builder.index(trips), 1, carried or self._start()) as loop:
+            first = (whole + self.builder.counter(loop.index, Const(0), trips)) * self.block
             lane = Lane(self.key, first, self.block, self.body.extent, 0, False)
             loop.carry(*self._block(Coordinate(first, lane), loop.carried))
         return loop.results
@@ -165,7 +169,8 @@ class _Rows:
         if extent == 1:
             return ORIGIN
         assert isinstance(extent, int)
-        return Coordinate(Const(0), Lane(AxisKey(value, number), Const(0), extent, extent, 0, True))
+        key = AxisKey(value, number)
+        return Coordinate(Const(0), self.columns.setdefault(key, Lane(key, Const(0), extent, extent, 0, True)))
 
     def _start(self) -> Carried:
         """The sums of no rows."""

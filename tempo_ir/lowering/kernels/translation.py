@@ -126,7 +126,9 @@ def translate(
     reads, writes = (
         [array_of(access, layouts[access.buffer]) for access in accesses] for accesses in (leaf.reads, leaf.writes)
     )
-    body = collapsed(leaf, reads, writes, None if programs is None else programs.rows)
+    found = RowBody.of(leaf.body.block) if is_computed_by_rows(leaf.body.block) else None
+    pairs = [(value, axis) for value, axis in found.rows.items()] if found is not None and found.inner else []
+    body = collapsed(leaf, reads, writes, None if programs is None else programs.rows, pairs)
     if programs is not None and programs.rows is not None:
         programs = replace(programs, rows=body.rows)
     while True:
@@ -207,7 +209,7 @@ class _Attempt:
         if isinstance(op, SharesOp):
             return write_shares(self.translator, self.leaf, sinks, op)
         if is_computed_by_rows(self.body.block) and (rows := RowBody.of(self.body.block)) is not None:
-            if not self.translator.blocks.row_programs:
+            if not self.translator.blocks.row_programs or rows.inner:
                 raise Unsupported("it is computed block by block of rows")
             return write_rows(self.translator, self.leaf, sinks, rows)
         return write_all(self.translator, self.leaf, sinks)
