@@ -207,6 +207,10 @@ def checked_options(options: Mapping[str, Options]) -> Mapping[str, Options]:
 def for_triton(levels: Levels) -> ModuleOp:
     """The program with kernels of blocks that Triton takes, whatever target it was compiled for."""
     work = levels.loop.clone()
+    if FUSE_ROWS in levels.notes:  # GPUs take no kernels by rows
+        work = levels.optimised.clone()
+        names = [name for name in LOOP_PASSES[:-1] if name not in levels.without]
+        run_passes(Context(allow_unregistered=False), work, names, {}, {"check": False})
     if PERSIST not in levels.without:
         run_passes(Context(allow_unregistered=False), work, (PERSIST,), {})
     run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": "sm_80"})

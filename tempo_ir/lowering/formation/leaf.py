@@ -25,8 +25,9 @@ class Leaf:
     """
     A leaf, read once from its operation, which takes long and would happen at every question.
 
-    `work` is the one op beside its constants, of a kernel the first, None of a copy; `cost` what an element of its value
-    costs. `depends_on_point`: the value depends on more than what is read, or an error at run time names the point.
+    `work` is the one op beside its constants, of a kernel the first, None of a copy; `cost` what an element of its
+    value costs. `depends_on_point`: the value depends on more than what is read, or an error at run time names the
+    point.
     """
 
     op: BodyOperation

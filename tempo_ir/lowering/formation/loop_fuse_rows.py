@@ -16,8 +16,8 @@ loop.kernel ins(%x = %obs, %w = %0, %b = %1, %c = %2, %target_1 = %target) outs(
   loop.yield %g_1
 }
 ```
-The forward pass of a network, its loss, the backward pass and the gradients of its weights are one kernel; of each array
-with a row per sample nothing is left but what is read elsewhere.
+The forward pass of a network, its loss, the backward pass and the gradients of its weights are one kernel; of the
+arrays with a row per sample nothing is left but what is read elsewhere.
 
 Which axis is that of rows, and which ops keep it, `row_bodies` says. Kernels join where one reads what another writes,
 if nothing has to run in between; of two that only read the same each stays alone. It does not apply to rows of a few,

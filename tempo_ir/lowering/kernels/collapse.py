@@ -174,7 +174,11 @@ class _Pairs:
         """The axes of the result are those of the operand at some places: neighbours of which all is there stay so."""
         tied: set[int] = set()
         for axis in range(_rank(result) - 1):
-            if axis + 1 < len(places) and {*places[axis : axis + 2]} <= {*whole} and places[axis] + 1 == places[axis + 1]:
+            if (
+                axis + 1 < len(places)
+                and {*places[axis : axis + 2]} <= {*whole}
+                and places[axis] + 1 == places[axis + 1]
+            ):
                 self.tie((operand, places[axis]), (result, axis))
                 tied.add(places[axis])
             else:

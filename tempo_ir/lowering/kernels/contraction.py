@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import SharesOp
@@ -180,9 +180,7 @@ def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapp
     return Tile(builder.reduce(ReduceKind.SUM, sums, 1 if left else 0), left or right)
 
 
-def _operand(
-    translator: Translator, value: SSAValue, at: Coordinates, lane: Lane, side: Callable[..., Value]
-) -> Value:
+def _operand(translator: Translator, value: SSAValue, at: Coordinates, lane: Lane, side: Callable[..., Value]) -> Value:
     """An operand of a dot, which is turned round where it is made: outside of the loops in which it does not vary."""
     depth = translator.builder.level if translator.blocks.powers_of_two else translator.depth_of(value, at)
     tile = translator.pull(value, at)

@@ -18,9 +18,9 @@ loop.kernel ins(%h = %0, %d = %1, %w = %2) outs(%parts, %e) {
 }
 loop.compute ins(%a = %parts) outs(%g) { sdg.sum %a axes [0] ... }
 ```
-Blocks of rows are dealt out to the programs in turn, so that which part has which rows depends on their number alone, and
-results do not depend on how many threads run the programs. It does not apply where one program has all rows. It runs when
-storage is planned: the parts live as long as the program, and kernels share them.
+Blocks of rows are dealt out to the programs in turn, so that which part has which rows depends on their number alone,
+and results do not depend on how many threads run the programs. It does not apply where one program has all rows. It
+runs when storage is planned: the parts live as long as the program, and kernels share them.
 """
 
 from __future__ import annotations

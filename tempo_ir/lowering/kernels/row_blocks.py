@@ -8,9 +8,9 @@ before it goes on to the next.
       g += h^T @ y             a sum over rows is carried from block to block
     store g                    as the part of the program
 
-Weights lie whole beside the loop. Blocks are dealt out to the programs in turn: what a program sums depends on the number
-of programs alone. Of rows that are no whole blocks the last ones are a block of their own, of the first program, whose
-masks are in no other.
+Weights lie whole beside the loop. Blocks are dealt out to the programs in turn: what a program sums depends on the
+number of programs alone. Of rows that are no whole blocks the last ones are a block of their own, of the first program,
+whose masks are in no other.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.types import Extent, shape_of
 from tempo_ir.index import Const, Expr, as_expr, maximum, minimum, simplify
 from tempo_ir.lowering.formation.row_bodies import RowBody, yielded_by
+from tempo_ir.lowering.kernels.axis_classes import AxisClasses, reduced_classes
 from tempo_ir.lowering.kernels.nests import GridAxis, Sink
 from tempo_ir.lowering.kernels.reductions import accumulator
-from tempo_ir.lowering.kernels.axis_classes import AxisClasses, reduced_classes
 from tempo_ir.lowering.kernels.tiles import ORIGIN, Coordinate, Coordinates, Lane, Tile, combine, extents_of, lanes_of
 from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Translator, Unsupported
 
