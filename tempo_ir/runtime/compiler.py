@@ -159,9 +159,11 @@ def lower(
             settled.note(name)
     graph = program_of(work, sdg.ProgramOp)
     schedule, form, storage, _ = LOOP_PASSES
-    fuse = [FUSE_ROWS] if target == "cpu" else []
-    lowering = [name for name in (schedule, form, *fuse, storage) if name not in without]
-    run_passes(context, work, lowering, seconds, {"check": check}, notes)
+    fuses = target == "cpu" and FUSE_ROWS not in without
+    lowering = {schedule: {}, form: {"sums_apart": True}, FUSE_ROWS: {}} if fuses else {schedule: {}, form: {}}
+    for name, given in {**lowering, storage: {}}.items():
+        if name not in without:
+            run_passes(context, work, (name,), seconds, {"check": check, **given}, notes)
     formed = work.clone()
     if target not in ("cpu", "reference") and PERSIST not in without:
         run_passes(context, work, (PERSIST,), seconds, {}, notes)

@@ -47,15 +47,17 @@ from tempo_ir.lowering.proofs import proving
 
 @dataclass(frozen=True)
 class LoopFormKernelsPass(ModulePass):
-    """Group leaves into kernels, which are the same for all targets. `check` proves the result."""
+    """Group leaves into kernels, which are the same for all targets; but `sums_apart` leaves sums over all rows for
+    loop-fuse-rows. `check` proves the result."""
 
     name = "loop-form-kernels"
     check: bool = True
+    sums_apart: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
             if not self.check:
-                form_program(program, fold_blocks(program))
+                form_program(program, fold_blocks(program), sums_apart=self.sums_apart)
                 continue
             with proving():
                 before = noted(program)
@@ -63,7 +65,7 @@ class LoopFormKernelsPass(ModulePass):
             with proving():
                 loops = {leaf: loop for each in folds for leaf, loop in each.loops.items()}
                 before = check_folds(program, before, loops)
-            kernels = form_program(program, folds)
+            kernels = form_program(program, folds, sums_apart=self.sums_apart)
             with proving():
                 check_kernels(program, before, kernels)
 
@@ -74,7 +76,9 @@ def fold_blocks(program: ProgramOp) -> list[Folds]:
     return [folds for block in looping if (folds := fold_loops(block, program)) is not None]
 
 
-def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operation, Sequence[Operation]]:
+def form_program(
+    program: ProgramOp, folds: Sequence[Folds] = (), *, sums_apart: bool = False
+) -> dict[Operation, Sequence[Operation]]:
     """Form the kernels of a program and of its folds; returns for each the leaves that it computes, in their order."""
     kernels: dict[Operation, Sequence[Operation]] = {}
     for each in folds:
@@ -82,7 +86,7 @@ def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operat
     for block in blocks_of(program):
         join_guards(block)
     for block in blocks_of(program):
-        kernels.update(form_kernels(block))
+        kernels.update(form_kernels(block, sums_apart=sums_apart))
     for alloc in [op for op in program.operations() if isinstance(op, AllocOp)]:
         if alloc.results[0].first_use is None:
             alloc.detach()
@@ -155,13 +159,13 @@ def _absorb(guard: IfOp, later: IfOp) -> IfOp:
     return guard
 
 
-def form_kernels(block: Block) -> dict[Operation, Sequence[Operation]]:
+def form_kernels(block: Block, *, sums_apart: bool = False) -> dict[Operation, Sequence[Operation]]:
     """
     Replace the groups of a block by kernels; the other operations keep the order that their buffers force.
 
     Returns for each kernel the leaves that it computes, in their order.
     """
-    return rebuild(block, *form_groups(block))
+    return rebuild(block, *form_groups(block, sums_apart=sums_apart))
 
 
 def rebuild(block: Block, graph: BlockGraph, groups: Mapping[int, Group]) -> dict[Operation, Sequence[Operation]]:

@@ -102,7 +102,7 @@ class _Rows:
             at = self._columns(_sum_of(sink.value).results[0])
             place = (Coordinate(own), *at) if isinstance(sink.value.owner, PartsOp) else at
             element = self.translator.element(sink.value)
-            self.translator.store(sink.target, place, Tile(total.to(element), lanes_of(at)))
+            self.translator.store(sink.target, place, Tile(total.to(element), self._lanes(_sum_of(sink.value))))
         return grid
 
     def _whole_blocks(self, own: Expr, whole: Expr) -> Carried | None:
@@ -132,23 +132,31 @@ class _Rows:
         translator.whole = {}
         for value in self.body.rows:
             at = self._columns(value, row)
-            translator.whole[value] = at, translator.pull(value, at)
-        for sink in self.sinks:
-            if sink.value in self.body.rows:
-                at, tile = translator.whole[sink.value]
-                translator.store(sink.target, at, tile)
-        sums = [self._sum(_sum_of(sink.value), row) for sink in self.sums]
+            tile = translator.pull(value, at)
+            targets = [sink.target for sink in self.sinks if sink.value is value]
+            for target in targets:
+                translator.store(target, at, tile)
+            if targets and isinstance(value.owner, Operation):  # what is written lies in the nearest cache: it is read
+                tile = translator.load(targets[0], at)
+            translator.whole[value] = at, tile
+        ops = [_sum_of(sink.value) for sink in self.sums]
+        sums = [self._sum(op, row) for op in ops]
         translator.whole = {}
-        if carried is None:
-            return [translator.filled(tile, lanes_of(at)) for tile, at in sums]
-        added = [
-            combine(self.builder, ew.AddOp, Tile(before, lanes_of(at)), tile)
-            for before, (tile, at) in zip(carried, sums, strict=True)
-        ]
-        return [translator.filled(tile, lanes_of(at)) for tile, (_, at) in zip(added, sums, strict=True)]
+        if carried is not None:
+            known = [Tile(before, self._lanes(op)) for before, op in zip(carried, ops, strict=True)]
+            sums = [combine(self.builder, ew.AddOp, *pair) for pair in zip(known, sums, strict=True)]
+        return [translator.filled(tile, self._lanes(op)) for tile, op in zip(sums, ops, strict=True)]
 
-    def _sum(self, op: Operation, row: Coordinate) -> tuple[Tile, Coordinates]:
-        """What a block adds to a sum, and at which coordinates that is."""
+    def _lanes(self, op: Operation) -> tuple[Lane, ...]:
+        """The lanes of a sum while it is carried: a product has those of its left operand first."""
+        at = self._columns(op.results[0])
+        if isinstance(op, sdg.ContractOp):
+            inputs, output = op.letters
+            at = tuple(at[n] for n in sorted(range(len(at)), key=lambda n: output[n] not in inputs[0]))
+        return lanes_of(at)
+
+    def _sum(self, op: Operation, row: Coordinate) -> Tile:
+        """What a block adds to a sum."""
         translator = self.translator
         at = self._columns(op.results[0])
         (axis,) = {self.classes.find((value, number)) for value, number in list(self.body.rows.items())[:1]}
@@ -157,7 +165,7 @@ class _Rows:
         }
         tile = translator.emitters[type(op)](translator, op, at)
         translator.pinned = {}
-        return Tile(tile.value.to(accumulator(tile.value.element)), tile.lanes), at
+        return Tile(tile.value.to(accumulator(tile.value.element)), tile.lanes)
 
     def _columns(self, value: SSAValue, row: Coordinate = ORIGIN) -> Coordinates:
         """Where a value is read whole: each axis that is not that of the rows is one lane."""
@@ -174,12 +182,11 @@ class _Rows:
 
     def _start(self) -> Carried:
         """The sums of no rows."""
-        values = [_sum_of(sink.value).results[0] for sink in self.sums]
+        ops = [_sum_of(sink.value) for sink in self.sums]
+        kinds = [accumulator(self.translator.element(op.results[0])) for op in ops]
         return [
-            self.translator.constant_tile(
-                0, accumulator(self.translator.element(value)), extents_of(lanes_of(self._columns(value)))
-            )
-            for value in values
+            self.translator.constant_tile(0, kind, extents_of(self._lanes(op)))
+            for kind, op in zip(kinds, ops, strict=True)
         ]
 
 
