@@ -91,6 +91,30 @@ def test_results_do_not_depend_on_the_number_of_threads(monkeypatch: pytest.Monk
 
 
 @tp.program
+def one_batch(rows: int = 100):
+    """Rows of a known number, a gradient and a sum over rows and columns."""
+    w, v = (tp.parameter(name, tp.f32[8, 8], init=nn.orthogonal()) for name in "wv")
+    x = tp.input("x", tp.f32[rows, 8])
+    h = tp.tanh(x @ w)
+    y = h @ v
+    tp.output("y", y)
+    tp.output("h", h + 1.0)
+    tp.output("loss", tp.sum(y * y))
+    tp.output("g", tp.grad(tp.sum(y * h), w))
+
+
+@pytest.mark.parametrize("rows", [32, 33, 64, 100, 128, 130, 700])
+def test_rows_of_a_known_number(rows: int) -> None:
+    fused, apart = tp.compile(one_batch(rows=rows)), tp.compile(one_batch(rows=rows), without=("loop-fuse-rows",))
+    (kernel,) = kernels_by_rows(fused.formed)
+    assert len(kernel.outs) == 4
+    state, arrays = fused.init(seed=3), inputs(fused, 0)
+    found, expected = fused(**arrays, state=state), apart(**arrays, state=state)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, rtol=2e-5, atol=2e-5, err_msg=name)
+
+
+@tp.program
 def centred():
     """A loss that reads the mean of the rows: it is there when the last row is."""
     t, T = tp.dim("t")

@@ -119,17 +119,7 @@ class _Rows:
         bodies = [op for op in self.graph.items if isinstance(op, BodyOperation)]
         known = [op for op in bodies if all(is_row_by_row(inner) for inner in op.body.block.ops)]
         self.leaves = [Leaf.of(op) for op in known]
-        self.classes = AxisClasses()
-        made: dict[Row, SSAValue] = {}
-        for leaf in self.leaves:
-            self.classes.visit(leaf.op.body.block)
-            for write, value in zip(leaf.writes, leaf.yielded, strict=True):
-                made[row_of(write)] = value
-        for leaf in self.leaves:
-            for read, argument in zip(leaf.reads, leaf.arguments, strict=True):
-                value = made.get(row_of(read))
-                if value is not None and value.type == argument.type:
-                    self.classes.tie_all(value, argument)
+        self.classes = _classes_of(self.leaves)
 
     def fused(self) -> tuple[BlockGraph, dict[int, Group]]:
         """The graph with what is joined, and the groups by their number."""
@@ -138,7 +128,7 @@ class _Rows:
         for axis in product_axes([leaf.op.body.block for leaf in self.leaves], self.classes):
             family = self._family(self.classes.find(axis), taken)
             for leaves in _joined(family):
-                if _gains(leaves, family.bodies):
+                if _gains(leaves, family.bodies) and _are_rows_alone(leaves):
                     found.append(leaves)
                     taken.update(leaves)
         groups: dict[int, Group] = {}
@@ -162,6 +152,29 @@ class _Rows:
             pairs = zip(leaf.writes, yielded_by(leaf.op.body.block), strict=True)
             family.sums |= {row_of(write) for write, value in pairs if value in written}
         return family
+
+
+def _classes_of(leaves: Sequence[Leaf]) -> AxisClasses:
+    """The axis classes of leaves: what one reads has the axes of what another writes, or reads."""
+    classes = AxisClasses()
+    known: dict[Row, SSAValue] = {}
+    for leaf in leaves:
+        classes.visit(leaf.op.body.block)
+        known.update((row_of(write), value) for write, value in zip(leaf.writes, leaf.yielded, strict=True))
+    for leaf in leaves:
+        for read, argument in zip(leaf.reads, leaf.arguments, strict=True):
+            value = known.setdefault(row_of(read), argument)
+            if value.type == argument.type:
+                classes.tie_all(value, argument)
+    return classes
+
+
+def _are_rows_alone(leaves: Sequence[Leaf]) -> bool:
+    """Whether leaves have an axis of rows that they know of without others: their kernel is all that is lowered."""
+    classes = _classes_of(leaves)
+    bodies = [leaf.op.body.block for leaf in leaves]
+    axes = product_axes(bodies, classes)
+    return any(all(rows_along(body, classes, axis) is not None for body in bodies) for axis in axes)
 
 
 def _gains(leaves: Sequence[Leaf], bodies: Mapping[Leaf, RowBody]) -> bool:
@@ -193,7 +206,8 @@ def _ops(leaves: Sequence[Leaf]) -> Iterator[Operation]:
 def _is_there(access: BufferAccess) -> bool:
     """Whether rows are read from the first on, so that they lie one after the other in memory whatever is kept."""
     ranges = [entry for entry in access.index if isinstance(entry, Slice)]
-    return not ranges or (len(ranges) == 1 and ranges[0].start == Const(0) and ranges[0].step == 1)
+    whole = access.type == BufferAccess.of(access.buffer, access.index).type
+    return not ranges or (whole and len(ranges) == 1 and ranges[0].start == Const(0) and ranges[0].step == 1)
 
 
 def _joined(family: _Family) -> list[list[Leaf]]:

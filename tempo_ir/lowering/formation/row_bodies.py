@@ -120,9 +120,10 @@ def _rows(block: Block, classes: AxisClasses, axis: Axis, inner: Axis | None) ->
     for op in block.ops:
         if isinstance(op, YieldOp):
             continue
-        reduced = [place for place in reduced_classes(op, classes).values() if place in along]
+        summed = reduced_classes(op, classes)
+        reduced = [place for place in summed.values() if place in along]
         if reduced:
-            if len(reduced) != len(along) or not is_sum(op):
+            if len(reduced) != len(along) or not is_sum(op) or not _sums_pairs(op, rows, len(summed) - len(reduced)):
                 return None
             sums.append(op)
         elif not _keeps_rows(op, rows):
@@ -166,6 +167,11 @@ def is_sum(op: Operation) -> bool:
     known = len(shape) <= 2 and all(isinstance(extent, int) and extent <= WIDEST for extent in shape)
     read = any(not isinstance(use.operation, YieldOp | PartsOp) for use in op.results[0].uses)
     return is_float(kind) and bit_width(kind) >= 32 and known and not read
+
+
+def _sums_pairs(op: Operation, rows: dict[SSAValue, int], others: int) -> bool:
+    """Whether a product that sums over rows has them in both operands, and sums over nothing else."""
+    return not isinstance(op, sdg.ContractOp) or (others == 0 and all(value in rows for value in op.inputs))
 
 
 def _keeps_rows(op: Operation, rows: dict[SSAValue, int]) -> bool:

@@ -23,12 +23,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import PartsOp
 from tempo_ir.dialects.tile import elementwise as ew
+from tempo_ir.dialects.tile.attributes import ReduceKind
 from tempo_ir.dialects.types import Extent, shape_of
 from tempo_ir.index import Const, Expr, as_expr, maximum, minimum, simplify
 from tempo_ir.lowering.formation.row_bodies import RowBody, yielded_by
 from tempo_ir.lowering.kernels.axis_classes import AxisClasses, reduced_classes
 from tempo_ir.lowering.kernels.nests import GridAxis, Sink
-from tempo_ir.lowering.kernels.reductions import accumulator
+from tempo_ir.lowering.kernels.reductions import accumulator, reduce_tile
 from tempo_ir.lowering.kernels.tiles import ORIGIN, Coordinate, Coordinates, Lane, Tile, combine, extents_of, lanes_of
 from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Translator, Unsupported
 
@@ -159,6 +160,8 @@ class _Rows:
         """What a block adds to a sum."""
         translator = self.translator
         at = self._columns(op.results[0])
+        if isinstance(op, sdg.SumOp):
+            return self._reduced(op, row)
         (axis,) = {self.classes.find((value, number)) for value, number in list(self.body.rows.items())[:1]}
         translator.pinned = {
             AxisKey(op, number): row for number, found in reduced_classes(op, self.classes).items() if found == axis
@@ -166,6 +169,17 @@ class _Rows:
         tile = translator.emitters[type(op)](translator, op, at)
         translator.pinned = {}
         return Tile(tile.value.to(accumulator(tile.value.element)), tile.lanes)
+
+    def _reduced(self, op: sdg.SumOp, row: Coordinate) -> Tile:
+        """The sum of a block along its rows, and all other axes that are summed."""
+        at = self._columns(op.operand, row)
+        tile = self.translator.pull(op.operand, at)
+        kept = iter(self._columns(op.result))
+        lanes = {at[axis].lane: next(kept).lane for axis in range(len(at)) if axis not in op.axes}
+        tile = Tile(tile.value.to(accumulator(tile.value.element)), tile.lanes, tile.zero_padded)
+        for lane in lanes_of(at[axis] for axis in op.axes):
+            tile = reduce_tile(self.translator, ReduceKind.SUM, tile, lane)
+        return Tile(tile.value, tuple(lanes[lane] or lane for lane in tile.lanes))
 
     def _columns(self, value: SSAValue, row: Coordinate = ORIGIN) -> Coordinates:
         """Where a value is read whole: each axis that is not that of the rows is one lane."""
