@@ -160,10 +160,10 @@ def lower(
     graph = program_of(work, sdg.ProgramOp)
     schedule, form, storage, _ = LOOP_PASSES
     fuses = target == "cpu" and FUSE_ROWS not in without
-    lowering = {schedule: {}, form: {"sums_apart": True}, FUSE_ROWS: {}} if fuses else {schedule: {}, form: {}}
-    for name, given in {**lowering, storage: {}}.items():
+    for name in (schedule, form, *((FUSE_ROWS,) if fuses else ()), storage):
         if name not in without:
-            run_passes(context, work, (name,), seconds, {"check": check, **given}, notes)
+            given = {"check": check, "sums_apart": True} if fuses and name == form else {"check": check}
+            run_passes(context, work, (name,), seconds, given, notes)
     formed = work.clone()
     if target not in ("cpu", "reference") and PERSIST not in without:
         run_passes(context, work, (PERSIST,), seconds, {}, notes)

@@ -22,12 +22,13 @@ arrays with a row per sample nothing is left but what is read elsewhere.
 Which axis is that of rows, and which ops keep it, `row_bodies` says. Kernels join where one reads what another writes,
 if nothing has to run in between; of two that only read the same each stays alone. It does not apply to rows of a few,
 to columns or weights that do not lie in a cache, to what reads a sum over rows, to a kernel with one product alone, to
-draws, to what may fail. loop-lower-kernels{target=cpu} takes such kernels, GPUs do not.
+draws, to what may fail, nor to weights, whose rows are columns of what is made of them. loop-lower-kernels{target=cpu}
+takes such kernels, GPUs do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -37,7 +38,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferAccess, ProgramOp
+from tempo_ir.dialects.loop import DONATES, AllocOp, BodyOperation, BufferAccess, OutputOp, ParameterOp, ProgramOp
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.index import Const, Slice
 from tempo_ir.lowering.formation.before import noted
@@ -47,7 +48,7 @@ from tempo_ir.lowering.formation.fusion import Group
 from tempo_ir.lowering.formation.leaf import Leaf, Row, row_of
 from tempo_ir.lowering.formation.loop_form_kernels import blocks_of, rebuild
 from tempo_ir.lowering.formation.row_bodies import RowBody, is_row_by_row, product_axes, rows_along, yielded_by
-from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses
+from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, values_of
 from tempo_ir.lowering.proofs import proving
 
 LARGEST = 256
@@ -84,8 +85,8 @@ def fuse_rows(program: ProgramOp) -> dict[Operation, Sequence[Operation]]:
     """Join the kernels of all blocks; returns for each new one those that it computes, in their order."""
     kernels: dict[Operation, Sequence[Operation]] = {}
     for block in blocks_of(program):
-        graph, groups = _Rows(block).fused()
-        if groups:
+        if sum(isinstance(inner, sdg.ContractOp) for op in block.ops for inner in _body(op)) > 1:
+            graph, groups = _Rows(block).fused()
             kernels.update(rebuild(block, graph, groups))
     for alloc in [op for op in program.operations() if isinstance(op, AllocOp)]:
         if alloc.results[0].first_use is None:
@@ -94,12 +95,17 @@ def fuse_rows(program: ProgramOp) -> dict[Operation, Sequence[Operation]]:
     return kernels
 
 
+def _body(op: Operation) -> Iterator[Operation]:
+    """The ops of a leaf; none of another operation."""
+    return iter(op.body.block.ops if isinstance(op, BodyOperation) else ())
+
+
 @dataclass
 class _Family:
     """The leaves of a block that are computed by rows along one axis, in the groups that they are joined in."""
 
     graph: BlockGraph
-    leaves: dict[Operation, Leaf]
+    leaves: dict[Operation, Leaf] = field(default_factory=dict[Operation, Leaf])
     bodies: dict[Leaf, RowBody] = field(default_factory=dict[Leaf, RowBody])
     sums: set[Row] = field(default_factory=set[Row])
     """The rows of buffers that are sums over the rows."""
@@ -120,6 +126,13 @@ class _Rows:
         known = [op for op in bodies if all(is_row_by_row(inner) for inner in op.body.block.ops)]
         self.leaves = [Leaf.of(op) for op in known]
         self.classes = _classes_of(self.leaves)
+        self.having: dict[Axis, dict[Leaf, None]] = {}
+        """The leaves that have an axis of a class."""
+        for leaf in self.leaves:
+            for value in values_of(leaf.op.body.block):
+                for found in self.classes.of_value(value):
+                    if found is not None:
+                        self.having.setdefault(found, {})[leaf] = None
 
     def fused(self) -> tuple[BlockGraph, dict[int, Group]]:
         """The graph with what is joined, and the groups by their number."""
@@ -127,7 +140,7 @@ class _Rows:
         found: list[list[Leaf]] = []
         for axis in product_axes([leaf.op.body.block for leaf in self.leaves], self.classes):
             family = self._family(self.classes.find(axis), taken)
-            for leaves in _joined(family):
+            for leaves in () if family is None else _joined(family):
                 if _gains(leaves, family.bodies) and _are_rows_alone(leaves):
                     found.append(leaves)
                     taken.update(leaves)
@@ -138,14 +151,18 @@ class _Rows:
                 groups[number] = Group(leaves, (), {}, set(_written(leaves)))
         return self.graph, groups
 
-    def _family(self, axis: Axis, taken: set[Leaf]) -> _Family:
-        family = _Family(self.graph.trial(), {})
-        for leaf in self.leaves:
-            if leaf in taken or not all(_is_there(access) for access in leaf.reads):
-                continue
-            body = rows_along(leaf.op.body.block, self.classes, axis)
-            if body is None:
-                continue
+    def _family(self, axis: Axis, taken: set[Leaf]) -> _Family | None:
+        """The leaves that are computed by rows along an axis; None where there are no two products among them."""
+        bodies: dict[Leaf, RowBody] = {}
+        for leaf in self.having[axis]:
+            if leaf not in taken and all(_is_there(access) for access in leaf.reads):
+                body = rows_along(leaf.op.body.block, self.classes, axis)
+                if body is not None and not _has_rows_of_weights(leaf, body):
+                    bodies[leaf] = body
+        if sum(isinstance(op, sdg.ContractOp) for op in _ops(bodies)) < 2:
+            return None
+        family = _Family(self.graph.trial())
+        for leaf, body in bodies.items():
             family.leaves[leaf.op] = leaf
             family.bodies[leaf] = body
             written = {op.results[0] for op in body.sums}
@@ -198,9 +215,18 @@ def _gains(leaves: Sequence[Leaf], bodies: Mapping[Leaf, RowBody]) -> bool:
     return held <= HELD and columns <= COLUMNS
 
 
-def _ops(leaves: Sequence[Leaf]) -> Iterator[Operation]:
+def _ops(leaves: Iterable[Leaf]) -> Iterator[Operation]:
     for leaf in leaves:
         yield from leaf.op.body.block.ops
+
+
+def _has_rows_of_weights(leaf: Leaf, body: RowBody) -> bool:
+    """Whether what would be rows are those of weights: of a product of few rows these are the columns."""
+    owners = [read.buffer.owner for read, value in zip(leaf.reads, leaf.arguments, strict=True) if value in body.rows]
+    return any(
+        isinstance(owner, ParameterOp) or (isinstance(owner, OutputOp) and DONATES in owner.attributes)
+        for owner in owners
+    )
 
 
 def _is_there(access: BufferAccess) -> bool:
