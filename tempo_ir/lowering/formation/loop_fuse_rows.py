@@ -140,7 +140,9 @@ class _Rows:
         found: list[list[Leaf]] = []
         for axis in product_axes([leaf.op.body.block for leaf in self.leaves], self.classes):
             family = self._family(self.classes.find(axis), taken)
-            for leaves in () if family is None else _joined(family):
+            if family is None:
+                continue
+            for leaves in _joined(family):
                 if _gains(leaves, family.bodies) and _are_rows_alone(leaves):
                     found.append(leaves)
                     taken.update(leaves)
