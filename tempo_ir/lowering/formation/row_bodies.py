@@ -120,10 +120,11 @@ def _rows(block: Block, classes: AxisClasses, axis: Axis, inner: Axis | None) ->
     for op in block.ops:
         if isinstance(op, YieldOp):
             continue
-        summed = reduced_classes(op, classes)
-        reduced = [place for place in summed.values() if place in along]
+        summed = reduced_classes(op, classes).values()
+        reduced = [place for place in summed if place in along]
         if reduced:
-            if len(reduced) != len(along) or not is_sum(op) or not _sums_pairs(op, rows, len(summed) - len(reduced)):
+            others = [value for value, place in summed if shape_of(value.type)[place] != 1]
+            if len(reduced) != len(along) or not is_sum(op) or not _sums_pairs(op, rows, len(others) > len(along)):
                 return None
             sums.append(op)
         elif not _keeps_rows(op, rows):
@@ -169,9 +170,9 @@ def is_sum(op: Operation) -> bool:
     return is_float(kind) and bit_width(kind) >= 32 and known and not read
 
 
-def _sums_pairs(op: Operation, rows: dict[SSAValue, int], others: int) -> bool:
-    """Whether a product that sums over rows has them in both operands, and sums over nothing else."""
-    return not isinstance(op, sdg.ContractOp) or (others == 0 and all(value in rows for value in op.inputs))
+def _sums_pairs(op: Operation, rows: dict[SSAValue, int], more: bool) -> bool:
+    """Whether a product that sums over rows has them in both operands, and sums over nothing `more`."""
+    return not isinstance(op, sdg.ContractOp) or (not more and all(value in rows for value in op.inputs))
 
 
 def _keeps_rows(op: Operation, rows: dict[SSAValue, int]) -> bool:

@@ -130,7 +130,7 @@ class _Rows:
     def _block(self, row: Coordinate, carried: Carried | None) -> Carried:
         """All values of a block of rows, what is written of them, and the sums with what the block adds."""
         translator = self.translator
-        translator.whole = {}
+        translator.made = {}
         for value in self.body.rows:
             at = self._columns(value, row)
             tile = translator.pull(value, at)
@@ -139,10 +139,10 @@ class _Rows:
                 translator.store(target, at, tile)
             if targets and isinstance(value.owner, Operation):  # what is written lies in the nearest cache: it is read
                 tile = translator.load(targets[0], at)
-            translator.whole[value] = at, tile
+            translator.made[value] = at, tile
         ops = [_sum_of(sink.value) for sink in self.sums]
         sums = [self._sum(op, row) for op in ops]
-        translator.whole = {}
+        translator.made = {}
         if carried is not None:
             known = [Tile(before, self._lanes(op)) for before, op in zip(carried, ops, strict=True)]
             sums = [combine(self.builder, ew.AddOp, *pair) for pair in zip(known, sums, strict=True)]

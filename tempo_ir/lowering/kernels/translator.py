@@ -31,7 +31,8 @@ from tempo_ir.index.expr import TRUE, Relation
 from tempo_ir.lowering.kernels.blocks import Blocks
 from tempo_ir.lowering.kernels.layout import Array, Axis
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder
-from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine, filled, is_alike, lanes_of
+from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine, filled, lanes_of, read_as
+from tempo_ir.lowering.kernels.views import Accessed, ViewAxis, add_lane
 
 
 class Unsupported(Exception):
@@ -132,35 +133,6 @@ class Iterated:
     block: int
 
 
-@dataclass(frozen=True, slots=True)
-class _ViewAxis:
-    """An axis of a view: its size and stride, and what is accessed of it, a point, a lane or positions from a tile."""
-
-    size: Extent
-    stride: Expr
-    start: Expr
-    lane: Lane | None = None
-    positions: Value | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Accessed:
-    """A view, the places to access in it, and the lanes of the block, in order."""
-
-    view: Value
-    places: list[Value | tuple[Value, int]]
-    lanes: tuple[Lane, ...]
-
-
-def _add_lane(axes: list[_ViewAxis], lane: Lane, stride: Expr) -> None:
-    """An axis for the lane, or a greater stride of the one it has."""
-    for position, axis in enumerate(axes):
-        if axis.lane is lane and axis.positions is None:
-            axes[position] = _ViewAxis(axis.size, axis.stride + stride, axis.start, lane)
-            return
-    axes.append(_ViewAxis(lane.limit, stride, lane.first, lane))
-
-
 class Translator:
     """The state of building one kernel. `pull` gives the tile of a value at coordinates."""
 
@@ -197,6 +169,8 @@ class Translator:
         self.fold = fold
         self.shared = shared
         """What reduced axes are the same axis: where one block holds it, all reductions along it share their lane."""
+        self.whole: frozenset[AxisKey] = frozenset()
+        """Axes that are one axis, and held whole: all of them have one lane."""
         self.axis_name = axis_name
         """What an axis is called, where kernels are read by people."""
         self._lanes: dict[tuple[object, ...], Lane] = {}
@@ -213,7 +187,7 @@ class Translator:
         """Axes of a sum weighted by a softmax whose points one program computes in one pass."""
         self.dealt: dict[AxisKey, tuple[Expr, int]] = {}
         """Axes of which a program has every so manieth block: the first one, and how many programs share the axis."""
-        self.whole: dict[SSAValue, tuple[Coordinates, Tile]] = {}
+        self.made: dict[SSAValue, tuple[Coordinates, Tile]] = {}
         """Values that are made already, whole along all axes but their rows: who asks for them so gets that tile."""
         self.pinned: dict[AxisKey, Coordinate] = {}
         """Axes of which a sum is to have no more than one block."""
@@ -225,28 +199,14 @@ class Translator:
     def pull(self, value: SSAValue, coordinates: Sequence[Coordinate]) -> Tile:
         """The value at the coordinates, one per axis."""
         value, at = self.aliases.get(value, value), tuple(coordinates)
-        known = self._tiles.get((value, at)) or self._made(value, at)
+        known = self._tiles.get((value, at))
+        if known is None and value in self.made:
+            known = read_as(*self.made[value], at)
         if known is not None:
             return known
         with self.builder.at(self.depth_of(value, at)):
             tile = self._tiles[value, at] = self._compute(value, at)
         return tile
-
-    def _made(self, value: SSAValue, at: Coordinates) -> Tile | None:
-        """The tile of a value that is made already, if it is that of these coordinates, with their lanes."""
-        if value not in self.whole:
-            return None
-        places, tile = self.whole[value]
-        lanes: dict[Lane, Lane] = {}
-        for asked, place in zip(at, places, strict=True):
-            if (asked.start, asked.step) != (place.start, place.step) or not is_alike(asked.lane, place.lane):
-                return None
-            if asked.lane is not None and place.lane is not None:
-                lanes[place.lane] = asked.lane
-        if len(set(lanes.values())) != len(lanes):
-            return None
-        padded = frozenset(lanes[lane] for lane in tile.zero_padded)
-        return Tile(tile.value, tuple(lanes[lane] for lane in tile.lanes), padded)
 
     def know(self, value: SSAValue, at: Coordinates, tile: Tile) -> None:
         """What a value is at coordinates."""
@@ -302,7 +262,7 @@ class Translator:
 
     # -- memory
 
-    def _access(self, source: Source, at: Coordinates, positions: tuple[int, Tile] | None = None) -> _Accessed:
+    def _access(self, source: Source, at: Coordinates, positions: tuple[int, Tile] | None = None) -> Accessed:
         """A view of the memory for the coordinates, and what of it to access.
 
         Each lane is one axis of the view: its size is the lane's limit, so that padding is masked; axes that are read
@@ -310,33 +270,33 @@ class Translator:
         indices in a tile.
         """
         offset = source.array.offset
-        axes: list[_ViewAxis] = []
+        axes: list[ViewAxis] = []
         for number, (axis, coordinate) in enumerate(zip(source.array.axes, at, strict=True)):
             if positions is not None and positions[0] == number:
-                axes.append(_ViewAxis(axis.extent, axis.stride, Const(0), positions[1].lanes[0], positions[1].value))
+                axes.append(ViewAxis(axis.extent, axis.stride, Const(0), positions[1].lanes[0], positions[1].value))
                 continue
             axis, coordinate = self._unwrapped(axis, coordinate)
             fixed = coordinate.start if coordinate.lane is None else self.builder.simplify(coordinate.shift)
             if self.builder.is_local(fixed):
-                axes.append(_ViewAxis(axis.extent, axis.stride, fixed))
+                axes.append(ViewAxis(axis.extent, axis.stride, fixed))
             else:
                 offset = offset + fixed * axis.stride
             if coordinate.lane is not None:
-                _add_lane(axes, coordinate.lane, axis.stride * coordinate.step)
+                add_lane(axes, coordinate.lane, axis.stride * coordinate.step)
         lanes = [axis.lane for axis in axes if axis.lane is not None]
         if len(set(lanes)) != len(lanes):
             raise Refine(self.key_of(lanes[0]), points=True)
         places = [self._place(axis) for axis in axes]
-        return _Accessed(self._view(source, offset, axes), places, tuple(lanes))
+        return Accessed(self._view(source, offset, axes), places, tuple(lanes))
 
-    def _place(self, axis: _ViewAxis) -> Value | tuple[Value, int]:
+    def _place(self, axis: ViewAxis) -> Value | tuple[Value, int]:
         if axis.positions is not None:
             return axis.positions
         if axis.lane is None:
             return self.builder.index(axis.start)
         return self.first(axis.lane), axis.lane.size
 
-    def _view(self, source: Source, offset: Expr, axes: Sequence[_ViewAxis]) -> Value:
+    def _view(self, source: Source, offset: Expr, axes: Sequence[ViewAxis]) -> Value:
         sizes, strides = tuple(axis.size for axis in axes), tuple(axis.stride for axis in axes)
         key = (source.pointer.ssa, offset, sizes, strides)
         known = self._views.get(key)
@@ -584,6 +544,11 @@ class Translator:
         """The lane, or the one of another reduction along the same axis."""
         axis = self.shared.get(self.key_of(lane))
         return lane if axis is None else self._lanes.setdefault((axis, lane.first, lane.size, lane.limit), lane)
+
+    def share_whole(self, keys: Iterable[AxisKey]) -> None:
+        """The axes are one, and one block holds it."""
+        self.whole = frozenset(keys)
+        self.shared = {**self.shared, **dict.fromkeys(self.whole, self.whole)}
 
     def needs_order(self, lane: Lane) -> None:
         """Something depends on where along the axis an element is: the slots of a ring are no order for it."""
