@@ -51,6 +51,9 @@ from tempo_ir.lowering.formation.row_bodies import RowBody, is_row_by_row, produ
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, values_of
 from tempo_ir.lowering.proofs import proving
 
+LEAST_ROWS = 256
+"""Rows of a known number from which on weights are laid out for them once and used for some blocks."""
+
 LARGEST = 256
 """Ops of one kernel: beyond this a kernel only gets harder to compile."""
 
@@ -138,7 +141,7 @@ class _Rows:
         """The graph with what is joined, and the groups by their number."""
         taken: set[Leaf] = set()
         found: list[list[Leaf]] = []
-        for axis in product_axes([leaf.op.body.block for leaf in self.leaves], self.classes):
+        for axis in product_axes([leaf.op.body.block for leaf in self.leaves], self.classes, LEAST_ROWS):
             family = self._family(self.classes.find(axis), taken)
             if family is None:
                 continue

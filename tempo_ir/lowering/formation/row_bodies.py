@@ -25,9 +25,6 @@ from tempo_ir.index import Const, as_expr
 from tempo_ir.lowering.formation.rules import Cost, cost_of
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, reduced_classes
 
-LEAST_ROWS = 32
-"""Rows of a known number from which on they are cut into blocks."""
-
 WIDEST = 512
 """Columns of a row that a program holds whole."""
 
@@ -76,12 +73,13 @@ def is_row_by_row(op: Operation) -> bool:
     return isinstance(op, _ROW_BY_ROW) and not may_fail(op)
 
 
-def product_axes(bodies: Iterable[Block], classes: AxisClasses) -> list[Axis]:
-    """The axes that may be rows: those of products, the ones of which only a call knows the extent first."""
+def product_axes(bodies: Iterable[Block], classes: AxisClasses, least: int = 2) -> list[Axis]:
+    """The axes that may be rows, of no fewer than `least`: those of products, the ones of which only a call knows the
+    extent first."""
     found: dict[Axis, Extent] = {}
     for op in [op for body in bodies for op in body.ops if isinstance(op, sdg.ContractOp)]:
         for number, extent in enumerate(shape_of(op.result.type)):
-            if not isinstance(extent, int) or extent >= LEAST_ROWS:
+            if not isinstance(extent, int) or extent >= least:
                 found.setdefault(classes.find((op.result, number)), extent)
     return sorted(found, key=lambda axis: isinstance(found[axis], int))
 
