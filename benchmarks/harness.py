@@ -68,9 +68,6 @@ class Sheet:
         self.lines.append((name, numbers))
 
 
-KERNELS_SHOWN = 8
-"""How many kernels of a profile a report holds."""
-
 HEADINGS = (
     "benchmark", "case", "system", "median", "min", "max", "ratio", "of cpu", "compile", "peak MB", "launches", "bound",
     "of bound",
@@ -102,7 +99,9 @@ class Report:
     ratios: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     sheets: list[Sheet] = field(default_factory=list[Sheet])
     notes: list[str] = field(default_factory=list[str])
-    profiles: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    profiles: list[tuple[str, dict[str, Any], Profile]] = field(
+        default_factory=list[tuple[str, dict[str, Any], Profile]]
+    )
     only: Mapping[str, str] = field(default_factory=dict[str, str])
     """Values that a case must have to be run, as text."""
 
@@ -118,7 +117,7 @@ class Report:
             "rows": [asdict(row) for row in self.rows],
             "ratios": self.ratios,
             "sheets": [asdict(sheet) for sheet in self.sheets],
-            "profiles": self.profiles,
+            "profiles": [{"benchmark": name, "case": case, **asdict(profile)} for name, case, profile in self.profiles],
             "notes": self.notes,
         }
 
@@ -162,12 +161,8 @@ class Report:
             )
 
     def add_profile(self, benchmark: str, case: Mapping[str, Any], profile: Profile) -> None:
-        """Where the time of tempo_ir goes in a case: its kernels, the slowest first."""
-        kernels = [asdict(kernel) for kernel in profile.kernels[:KERNELS_SHOWN]]
-        self.profiles.append(
-            {"benchmark": benchmark, "case": dict(case), "seconds": profile.seconds, "elsewhere": profile.elsewhere}
-            | {"kernels": kernels}
-        )
+        """Where the time of tempo_ir goes in a case."""
+        self.profiles.append((benchmark, dict(case), profile))
 
     def print(self) -> None:
         """A table of all rows with the median ratio of every system's time over tempo_ir's, and the other tables."""
@@ -181,6 +176,8 @@ class Report:
                 table.add_row(name, *(format_number(number) for number in numbers))
             Console(width=170).print(table)
         self._print_targets()
+        for name, case, profile in self.profiles:
+            print(f"\nWhere the time goes: {name} {case_text(case)}\n{profile}")
         for note in self.notes:
             print(note)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.harness import case_text, format_number, format_seconds
 from benchmarks.targets import outcomes
-from tempo_ir.runtime.profile import KernelTime
+from tempo_ir.runtime.profile import KernelTime, Profile
 
 HEAD = """# Benchmarks
 
@@ -25,6 +25,9 @@ on this machine can be faster than: bytes that must be read over the bandwidth t
 operations over the rate of the fastest matrix product at hand, both measured in the same run.
 A case that misses a target has a table of its kernels, by `tempo_ir.profile`.
 """
+
+KERNELS_SHOWN = 8
+"""How many kernels of a profile are shown."""
 
 BUSY = 1.5
 """The load by thread of a benchmark from which on others had the machine too."""
@@ -115,30 +118,25 @@ def rows(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def profiles(report: Mapping[str, Any]) -> Iterator[str]:
-    """The kernels of the cases that miss a target."""
+    """The kernels of the cases that miss a target, the slowest first."""
     for one in report["profiles"]:
-        kernels = [KernelTime(**kernel) for kernel in one["kernels"]]
-        yield f"Where the time goes in {case_text(one['case'])}, {format_seconds(one['seconds'])} in all:\n"
+        found = Profile(one["seconds"], tuple(KernelTime(**kernel) for kernel in one["kernels"]))
+        yield f"Where the time goes in {case_text(one['case'])}, {format_seconds(found.seconds)} in all:\n"
         lines = [
             [
                 kernel.kernel,
                 f"{kernel.launches:,}",
                 format_seconds(kernel.seconds),
-                f"{100 * kernel.seconds / one['seconds']:.0f} %",
+                f"{100 * kernel.seconds / found.seconds:.0f} %",
                 format_seconds(kernel.least),
                 *("" if rate is None else f"{rate / 1e9:.1f}" for rate in (kernel.flops, kernel.bandwidth)),
             ]
-            for kernel in kernels
+            for kernel in found.kernels[:KERNELS_SHOWN]
         ]
-        lines.append(
-            [
-                "outside of kernels",
-                "",
-                format_seconds(one["elsewhere"]),
-                f"{100 * one['elsewhere'] / one['seconds']:.0f} %",
-            ]
-            + [""] * 3
-        )
+        others = sum(kernel.seconds for kernel in found.kernels[KERNELS_SHOWN:])
+        for name, seconds in (("other kernels", others), ("outside of kernels", found.elsewhere)):
+            share = f"{100 * seconds / found.seconds:.0f} %"
+            lines += [[name, "", format_seconds(seconds), share, *[""] * 3]] if seconds else []
         yield table(("kernel", "launches", "seconds", "share", "shortest", "GF/s", "GB/s"), lines)
 
 

@@ -252,7 +252,7 @@ def test_a_case_that_misses_a_target_is_profiled() -> None:
             5,
         )
     assert profiled == ["tempo_ir"]
-    assert [profile["case"]["ours"] for profile in report.profiles] == [50]
+    assert [case["ours"] for _, case, _ in report.profiles] == [50]
 
 
 def test_ratios_are_of_runs_in_turn() -> None:

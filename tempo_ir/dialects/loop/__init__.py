@@ -45,6 +45,7 @@ from tempo_ir.dialects.loop.leaves import (
     LaunchOp,
     YieldOp,
 )
+from tempo_ir.dialects.loop.parts import PartsOp
 from tempo_ir.dialects.loop.shares import SharesOp
 from tempo_ir.dialects.loop.structure import (
     CALL_SEED,
@@ -101,6 +102,7 @@ __all__ = [
     "OffloadOp",
     "OutputOp",
     "ParameterOp",
+    "PartsOp",
     "PointAttr",
     "ProgramOp",
     "SharesOp",
@@ -129,6 +131,7 @@ Loop = Dialect(
         FoldOp,
         SharesOp,
         AttendOp,
+        PartsOp,
         HostOp,
         LaunchOp,
         OffloadOp,

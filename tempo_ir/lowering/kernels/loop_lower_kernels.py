@@ -54,6 +54,7 @@ from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
 from tempo_ir.lowering.kernels.loop_block_queries import block_queries
 from tempo_ir.lowering.kernels.loop_join_siblings import join_siblings
+from tempo_ir.lowering.kernels.loop_split_rows import split_rows
 from tempo_ir.lowering.kernels.loop_split_softmax import split_softmax
 from tempo_ir.lowering.kernels.named_points import name_points
 from tempo_ir.lowering.kernels.naming import name_pointers
@@ -102,6 +103,7 @@ def lower_kernels(
     for program in [program for program in module.ops if isinstance(program, ProgramOp)]:
         split_softmax(program, TARGETS[target])
         blocked = block_queries(program) if target == "cpu" else {}
+        split_rows(program, TARGETS[target])
         order_axes(program)
         lowering = _Lowering(program, target, names, made, blocked)
         literals = Literals(program)
