@@ -52,6 +52,9 @@ are read whole, in the order of memory."""
 SMALLEST_DOT = 16
 """Rows that a tensor core takes at least (triton)."""
 
+LEAST_BLOCKS = 4
+"""Blocks of rows for which a program lays out weights and has sums of its own, where their number is known."""
+
 LARGEST_PRODUCT = 16_384
 """Registers of a program that products may take, written out (triton)."""
 
@@ -120,10 +123,10 @@ class Blocks:
         return min(extent, self.row_block) if isinstance(extent, int) else self.row_block
 
     def programs_of_rows(self, extent: Extent) -> int:
-        """How many programs share the rows of such a kernel."""
+        """How many programs share the rows of such a kernel: each has some blocks, for which it lays out weights."""
         if not isinstance(extent, int):
             return self.row_programs
-        return max(1, min(self.row_programs, extent // self.block_of_rows(extent)))
+        return max(1, min(self.row_programs, extent // (LEAST_BLOCKS * self.block_of_rows(extent))))
 
     def whole_rows(self, extent: Extent, rows: Extent | None) -> tuple[int, int] | None:
         """Blocks along a row of so many elements that is reduced and read again, all of it, and along the `rows`; None
