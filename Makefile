@@ -64,7 +64,7 @@ gpu-check:
 	$(BIN)/python -m benchmarks.gpu.write build/gpu
 	$(PYTHON) benchmarks/gpu/check.py build/gpu
 
-# all benchmarks, for docs/benchmarks.md: hours on two cores (`make bench QUICK=--quick`: minutes)
+# all benchmarks, some with two threads too, for docs/benchmarks.md: hours on two cores (`make bench QUICK=--quick`: less)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks all $(QUICK)
 

@@ -43,7 +43,7 @@ from tempo_ir.runtime.compiler import (
 )
 from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.runtime.frames import Callee, Frame
-from tempo_ir.runtime.memory import aligned_copy
+from tempo_ir.runtime.memory import aligned_copies
 from tempo_ir.runtime.native import NativeCompiler, NativeProgram, check_runs_here
 from tempo_ir.runtime.packed import Damaged, Packed, parse_module, text_with_places
 from tempo_ir.runtime.room import SMALL, check_room
@@ -184,7 +184,7 @@ class Executable(ABC):
         initial = getattr(self.source, "init", None)
         if initial is None:
             raise CallError("IR does not say how parameters begin: pass state={name: array}")
-        return {name: aligned_copy(array) for name, array in initial(seed).items()}
+        return aligned_copies(initial(seed))
 
     def __call__(
         self,

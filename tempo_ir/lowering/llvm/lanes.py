@@ -89,6 +89,8 @@ class Costs:
         if storage is Storage.COLUMNS:
             # not yet emitted: the carried values of a loop are laid out before its body
             return each if lane in (None, 1) or shape[1] < self.lanes else prod(shape) * 2.0
+        if storage is Storage.ROWS:
+            return each if lane in (None, 0) else prod(shape) * 2.0
         if storage is Storage.SCRATCH:
             return each
         match op:
