@@ -21,6 +21,7 @@ from jax import lax
 import tempo_ir as tp
 from benchmarks.harness import Report, System, bound_of, compare, finish, jax_compiled
 from tempo_ir import nn
+from tempo_ir.runtime.profile import Profile
 
 GATES = {"gru": 3, "lstm": 4}
 
@@ -110,8 +111,13 @@ def systems_of(
         check("jax", mine["h"], fused())
         check("torch", mine["h"], torch_states(eager, tensors["x"]))
         torch_call = lambda: torch_states(eager, tensors["x"])  # noqa: E731
+    peak = executable.stats.peak_bytes
+
+    def profile() -> Profile:
+        return tp.profile(executable, **arrays, state=state)
+
     return [
-        System("tempo_ir", lambda: finish(executable(**arrays, state=state)), seconds, executable.stats.peak_bytes),
+        System("tempo_ir", lambda: finish(executable(**arrays, state=state)), seconds, peak, profile=profile),
         System("jax", lambda: finish(fused()), jax_seconds, scratch),
         System("torch", lambda: finish(torch_call()), 0.0),
     ]
