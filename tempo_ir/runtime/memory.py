@@ -31,6 +31,7 @@ ALIGNMENT = 64
 DATA_FIELD: int | None = object.__basicsize__ if sys.implementation.name == "cpython" else None
 """Where in the object of an array numpy's C interface has its address (`PyArray_DATA`: the first field). To ask the
 array itself takes eight times as long, a microsecond."""
+_INTEGER_AT = ctypes.c_int64.from_address
 
 
 def address_of(array: Array) -> int:
@@ -38,7 +39,7 @@ def address_of(array: Array) -> int:
     assert isinstance(array, np.ndarray), "numbers of numpy's have no such field"
     if DATA_FIELD is None:
         return array.ctypes.data
-    return ctypes.c_int64.from_address(id(array) + DATA_FIELD).value
+    return _INTEGER_AT(id(array) + DATA_FIELD).value
 
 
 def aligned_bytes(size: int) -> Array:
