@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= 2
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# tests start hundreds of processes, each of which would compile the sources anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help venv demo test test-all lit lit-external pytest pytest-all faults mutants lint format bench gpu-check clean
 
