@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 _PUBLIC = MappingProxyType(
     {
         "tempo_ir.runtime": "Executable compile load memory_timeline",
+        "tempo_ir.runtime.profile": "profile",
         "tempo_ir.frontend.cases": "tensor",
         "tempo_ir.frontend.contractions": "einsum matmul",
         "tempo_ir.frontend.declarations": "input output",

@@ -12,18 +12,18 @@ letters. What only moves elements has none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import sympy
-from xdsl.ir import Block, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.tile.attributes import bit_width
 from tempo_ir.dialects.types import Extent, element, shape_of
 from tempo_ir.index import Cond, Const, Expr, Slice, Space, Sym, as_expr, compare, conj, free_symbols, negate
-from tempo_ir.index.closed_form import count_where, symbol, to_sympy
+from tempo_ir.index.closed_form import count_where, symbol, to_sympy, value
 from tempo_ir.index.expr import TRUE
 from tempo_ir.index.isl import Inexact, NotAffine
 from tempo_ir.lowering.kernels.layout import Layout
@@ -78,6 +78,35 @@ def _taken(formula: Any, point: dict[Any, int]) -> Any:
         return min(values, key=lambda value: value.subs(point))
 
     return formula.replace(sympy.Piecewise, case).replace(sympy.Max, greatest).replace(sympy.Min, least)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What leaves do in one call, as closed forms over the bounds; None where there is none."""
+
+    operations: sympy.Expr | None
+    bytes_moved: sympy.Expr | None
+
+    def at(self, bounds: Mapping[str, int]) -> tuple[int | None, int | None]:
+        """Operations and bytes of a call with these bounds."""
+        operations, moved = (
+            None if formula is None else value(formula, bounds) for formula in (self.operations, self.bytes_moved)
+        )
+        return operations, moved
+
+
+def work_of(program: loop.ProgramOp, group: Callable[[loop.BodyOperation], str]) -> dict[str, Work]:
+    """The work of the leaves of a formed program, those of a group together."""
+    counters: dict[str, _Counter] = {}
+    for run in _runs(program.body.block, (), TRUE):
+        if isinstance(run.op, loop.BodyOperation):
+            counters.setdefault(group(run.op), _Counter(program.space)).add(run)
+    found: dict[str, Work] = {}
+    for name, counter in counters.items():
+        totals = {each: counter.total(each) for each in ("operations", "bytes_moved")}
+        unknown = {reason.split(":")[0] for reason in counter.left_out}
+        found[name] = Work(**{each: None if each in unknown else total for each, total in totals.items()})
+    return found
 
 
 def program_costs(program: loop.ProgramOp) -> Costs:
@@ -138,9 +167,9 @@ class _Counter:
     def add(self, run: _Run) -> None:
         """What one operation adds to each cost."""
         op = run.op
-        for access in (*op.reads, *op.writes):
-            width = bit_width(element(access.type)) // 8 or 1
-            self._add("bytes_moved", run, _Amount(width, shape_of(access.type)))
+        for kind in (*_read(op), *(access.type for access in op.writes)):
+            width = bit_width(element(kind)) // 8 or 1
+            self._add("bytes_moved", run, _Amount(width, shape_of(kind)))
         if isinstance(op, loop.HostOp):
             self._add("host_calls", run, _Amount(1))
         if isinstance(op, loop.TransferOp):
@@ -192,6 +221,20 @@ class _Counter:
             for name, extent in zip(names, varying, strict=True)
         ]
         return factor * count_where(self.space, (*iterators, *names), conj(held, *inside))
+
+
+def _read(op: loop.AccessOperation) -> Iterator[Attribute]:
+    """The types of what is read: of an access all of it, or the rows that are gathered, where that is all its use."""
+    if not isinstance(op, loop.BodyOperation):
+        yield from (access.type for access in op.reads)
+        return
+    for argument, access in zip(op.body.block.args, op.reads, strict=True):
+        uses = list(argument.uses)
+        gathers = [use.operation for use in uses if isinstance(use.operation, sdg.GatherOp) and use.index == 0]
+        if uses and len(gathers) == len(uses):
+            yield from (gather.results[0].type for gather in gathers)
+        else:
+            yield access.type
 
 
 def _rows(index: Sequence[Expr | Slice]) -> Iterator[Expr]:

@@ -331,7 +331,7 @@ class Compiled(Executable, ABC):
 
     def __init__(self, program: Any, settings: Settings):
         super().__init__(program)
-        self._settings = settings
+        self.settings = settings
         self._frame = lru_cache(maxsize=64)(self._framed)
         self._last: Frame | None = None
         self.callee, self._stats = self._made()
@@ -357,7 +357,7 @@ class Compiled(Executable, ABC):
 
     def _lowered(self, kernel_made: KernelMade | None = None) -> Levels:
         """Run the passes, with somebody to take kernels as they are made, or without."""
-        asked, within = self._settings, self._settings.budget
+        asked, within = self.settings, self.settings.budget
         chosen = (self.module, self._blocks, asked.without)
         remat, check, options = asked.remat, asked.check, asked.options
         with collection_paused():
@@ -372,7 +372,7 @@ class Compiled(Executable, ABC):
         sites -= sum(isinstance(op, loop.TransferOp) for op in program.body.walk())
         made = len(kernels(self.lowered)), launches(program), sites
         counted = Statistics(self.target, 1, dict(self.levels.seconds), *made, *per_step(self.formed))
-        asked = self._settings.remat is not None or self._settings.budget is not None
+        asked = self.settings.remat is not None or self.settings.budget is not None
         kept = tuple(self.levels.kept_rows) if asked else ()
         return dataclasses.replace(counted, memory_passes=self.levels.memory, kept_rows=kept)
 
@@ -480,7 +480,7 @@ class Native(Compiled):
             return self._loaded(self._packed, begin)
         if self._cache is None or is_listening():  # who listens wants to hear what passes say
             return self._compiled()
-        key = key_of(self.module, host_target(), self._settings.parts)
+        key = key_of(self.module, host_target(), self.settings.parts)
         packed = self._cache.read(key)
         if packed is not None:
             return self._loaded(packed, begin)
@@ -505,7 +505,7 @@ class Native(Compiled):
 
     def save(self, path: str | Path) -> None:
         packed = self._pack(self.stats)
-        source = {"program": text_with_places(self.module), "settings": self._settings.parts, "made_by": __version__}
+        source = {"program": text_with_places(self.module), "settings": self.settings.parts, "made_by": __version__}
         write_whole(Path(path), dataclasses.replace(packed, header={**packed.header, **source}).to_bytes())
 
     @property

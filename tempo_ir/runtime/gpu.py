@@ -134,7 +134,7 @@ class TritonProgram(Compiled):
             return self._unpacked(self._saved[1].header, begin)
         if self._cache is None or is_listening():
             return self._compiled()
-        key = key_of(self.module, self.target, dataclasses.astuple(self._gpu), self._settings.parts)
+        key = key_of(self.module, self.target, dataclasses.astuple(self._gpu), self.settings.parts)
         packed = self._cache.read(key)
         if packed is not None:
             return self._unpacked(packed.header, begin)
@@ -182,7 +182,7 @@ class TritonProgram(Compiled):
         header = {
             **self._header(self.callee, self.stats),
             "program": text_with_places(self.module),
-            "settings": self._settings.parts,
+            "settings": self.settings.parts,
             "triton": made_with,
         }
         named = {kernel.name: binary for kernel, binary in zip(kernels, binaries, strict=True)}

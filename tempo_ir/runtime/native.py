@@ -68,17 +68,18 @@ class NativeProgram:
         scratch, is_shared = packed.header["scratch_bytes"], packed.header["is_shared"]
         return NativeProgram(Callee.of(program, buffers), sites, scratch, is_shared, packed.objects, target, library)
 
-    def execute(self, frame: Frame, request: Request, arenas: Arenas) -> Outputs:
-        """The outputs of a call of the bounds of a frame, in memory of `arenas`. Raises CallError where the user's
-        number of threads is none, and what Python code in the call raises."""
+    def execute(self, frame: Frame, request: Request, arenas: Arenas, clocks: Array | None = None) -> Outputs:
+        """The outputs of a call of the bounds of a frame, in memory of `arenas`; `clocks` are the numbers of a program
+        that is clocked. Raises CallError where the user's number of threads is none, and what Python code in the call
+        raises."""
         placed, threads = frame.placement, min(thread_count(), MOST_THREADS if self.is_shared else 1)
         scratch_size = threads * scratch_pitch(self.scratch_bytes)
         with arenas.borrow(placed.size, placed.host_size, scratch_size) as (device, host, scratch):
             call = Call.of(self.callee, frame, device, host, request)
-            self._run(call, scratch, threads)
+            self._run(call, scratch, threads, clocks)
         return call.results()
 
-    def _run(self, call: Call, scratch: Array, threads: int) -> None:
+    def _run(self, call: Call, scratch: Array, threads: int, clocks: Array | None) -> None:
         call.make_objects()
         numbers, callbacks = call.scalars, self._callbacks(call)
         scalars = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
@@ -86,7 +87,9 @@ class NativeProgram:
         table = (ctypes.c_void_p * len(pointers))(*pointers)
         begin = time.perf_counter()
         with borrowed_team(threads) as team, call.interruptible():
-            addresses = (*call.addresses, address_of(scratch), team)
+            addresses = [*call.addresses, address_of(scratch), team]
+            if clocks is not None:
+                addresses.append(address_of(clocks))
             buffers = (ctypes.c_void_p * len(addresses))(*addresses)
             self._function(ctypes.addressof(buffers), ctypes.addressof(scalars), ctypes.addressof(table))
         if not self.sites:
@@ -112,10 +115,10 @@ class NativeProgram:
 class NativeCompiler:
     """Makes machine code: of kernels as they come, beside the thread that brings them, then of the whole program."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, clocked: bool = False) -> None:
         self._target = host_target()
         self._assembler = Assembler(self._target)
-        self._lowering = ModuleLowering(self._target, self._assembler.add)
+        self._lowering = ModuleLowering(self._target, self._assembler.add, clocked=clocked)
 
     def __enter__(self) -> Self:
         self._assembler.__enter__()

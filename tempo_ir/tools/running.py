@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from tempo_ir.runtime.errors import CallError
 from tempo_ir.runtime.executable import Compiled, Executable, memory_timeline
+from tempo_ir.runtime.profile import profile
 from tempo_ir.tools.diagnostics import UserError, is_user_error, place_outside_package
 from tempo_ir.tools.programs import Array, HostFactory, LoadedProgram
 
@@ -22,6 +24,8 @@ LEVELS = {"sdg": "sdg.mlir", "loop": "loop.mlir", "tile": "tile.mlir", "llvm": "
 
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 4e-2}
 """Differences that the order of operations explains, relative to the largest value of an output."""
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -46,14 +50,24 @@ class Results:
 
 def run(executable: Executable, call: Call) -> Results:
     """Run a call. What a host object raises becomes a message with its line and the op's. Raises UserError."""
+    values = _told(executable, call)
+    return Results(values, {name: values.state[name] for name in call.program.state_names})
+
+
+def profile_text(executable: Executable, call: Call) -> str:
+    """How long each kernel takes in a call. Raises UserError and CallError."""
+    return str(_told(partial(profile, executable), call))
+
+
+def _told(function: Callable[..., Value], call: Call) -> Value:
+    """What a function makes of the arguments of a call; what a host object raises becomes a message."""
     arguments: dict[str, Any] = {**call.inputs, **call.bounds}
     try:
-        values = executable(**arguments, state=call.state, seed=call.seed, hosts=call.hosts)
+        return function(**arguments, state=call.state, seed=call.seed, hosts=call.hosts)
     except Exception as error:  # a host object is the user's code, which may raise anything
         if (message := message_of_host(error)) is None:
             raise
         raise message from error
-    return Results(values, {name: values.state[name] for name in call.program.state_names})
 
 
 def message_of_host(error: Exception) -> UserError | None:

@@ -56,6 +56,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="of random draws and of arrays not given (default: 0)")
     parser.add_argument("--check", action="store_true", help="compare with the reference; status 1 if it differs")
     parser.add_argument("--stats", action="store_true", help="say what the compiler and the run did")
+    parser.add_argument("--profile", action="store_true", help="on cpu: say how long each kernel takes in a call")
     parser.add_argument(
         "--memory-budget", type=int, metavar="BYTES", help="take no more on the device; rows wait with the host instead"
     )
@@ -101,6 +102,8 @@ def _run(arguments: argparse.Namespace, sources: Sources) -> int:
         running.write_results(results, arguments.out)
     if arguments.stats:
         print(running.statistics_text(executable, call.bounds))
+    if arguments.profile:
+        print(running.profile_text(executable, call))
     if arguments.timeline is not None:
         running.write_timeline(executable, call.bounds, arguments.timeline)
     if not arguments.check:

@@ -157,6 +157,16 @@ def test_a_memory_budget(folder, capsys):
     assert "the memory_budget is 100, give it" in capsys.readouterr().err
 
 
+def test_a_profile(folder, capsys):
+    (folder / "back.mlir").write_text(BACK)
+    assert main(["back.mlir", "--set", "T=100", "--profile"]) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"^kernel +launches +seconds +share", printed, re.MULTILINE)
+    assert re.search(r"^mul_kernel\S* +\d+ +\S+ [mu]s +\S+ %", printed, re.MULTILINE)
+    assert main(["back.mlir", "--set", "T=100", "--profile", "--target", "reference"]) == 1
+    assert "target 'reference' has no profile: compile for cpu" in capsys.readouterr().err
+
+
 def test_what_is_computed_anew(folder, capsys):
     """Options as of a compile; what was done, and what was not, is among the statistics."""
     total = '%total = sdg.sum %g[0:T] axes [0] : (tensor<64xf32>) -> tensor<64xf32>\n  sdg.output "total" %total : '

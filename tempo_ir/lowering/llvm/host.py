@@ -9,6 +9,8 @@
   with the values of the iterators round it. What it returns is not 0 when it raised: the program stops and returns 1.
 - A loop that gives a bound is a site too, called when it has ended, with the bound.
 - Copies to the memory of the host and back are copies of bytes: here it is memory like any other.
+- A program that is *clocked*, for a profile, is given one more address, of i64 numbers: the cycles of the call, then of
+  each launch how often it ran, its cycles, and those of its shortest run.
 - `callbacks[0]` is asked now and then, as loops go on, whether to go on (Ctrl-C).
 
 Between the loops nothing is allocated and nothing else is called: where the buffers lie is decided before.
@@ -16,7 +18,7 @@ Between the loops nothing is allocated and nothing else is called: where the buf
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -35,6 +37,8 @@ POLL_CYCLES = 100_000_000
 """How many cycles may pass between two questions whether to go on, where there is a cycle counter: some 30 ms."""
 POLL_ITERATIONS = 64
 """How many iterations of an innermost loop pass between two looks at the clock; a power of two."""
+CLOCKS = 3
+"""How many numbers a launch of a clocked program has."""
 
 DECLARATIONS = (
     "declare i64 @llvm.smin.i64(i64, i64)",
@@ -64,6 +68,7 @@ class HostProgram:
     buffers: tuple[SSAValue, ...]
     scalars: tuple[str, ...]
     sites: tuple[Site, ...]
+    launches: tuple[loop.LaunchOp, ...]
 
 
 def scalar_names(program: loop.ProgramOp) -> tuple[str, ...]:
@@ -74,13 +79,24 @@ def scalar_names(program: loop.ProgramOp) -> tuple[str, ...]:
 
 
 def lower_host(
-    program: loop.ProgramOp, kernels: Mapping[str, KernelOp], split: Collection[str], target: Target
+    program: loop.ProgramOp,
+    kernels: Mapping[str, KernelOp],
+    split: Collection[str],
+    target: Target,
+    *,
+    clocked: bool = False,
 ) -> HostProgram:
     """The host program of a loop program whose leaves are launches, except those that Python runs; launches of the
-    kernels in `split` may be cut over threads."""
-    text = _HostText(program, kernels, split, has_cycle_counter="x86" in target.cpu or target.lanes >= 8)
+    kernels in `split` may be cut over threads. One that is `clocked` counts cycles, if the target can."""
+    counts = has_cycle_counter(target)
+    text = _HostText(program, kernels, split, has_cycle_counter=counts, clocked=clocked and counts)
     text.block(program.body.block)
-    return HostProgram(text.finished(), text.buffers, scalar_names(program), tuple(text.sites))
+    return HostProgram(text.finished(), text.buffers, scalar_names(program), tuple(text.sites), tuple(text.launches))
+
+
+def has_cycle_counter(target: Target) -> bool:
+    """Whether programs may read how many cycles have passed."""
+    return "x86" in target.cpu or target.lanes >= 8
 
 
 class _HostText:
@@ -93,13 +109,16 @@ class _HostText:
         split: Collection[str],
         *,
         has_cycle_counter: bool,
+        clocked: bool,
     ):
         self.program = program
         self.kernels = kernels
         self.split = split
         self.has_cycle_counter = has_cycle_counter
+        self.clocked = clocked
         self.buffers = tuple(op.buffer for op in program.body.walk() if isinstance(op, loop.BufferOperation))
         self.sites: list[Site] = []
+        self.launches: list[loop.LaunchOp] = []
         self.lines: list[str] = []
         self.count = 0
         self.symbols: dict[str, str] = {}
@@ -108,10 +127,14 @@ class _HostText:
         for number, name in enumerate(scalar_names(program)):
             self.symbols[name] = self._loaded("i64", "%scalars", number)
         self.numbers: dict[SSAValue, int] = {buffer: number for number, buffer in enumerate(self.buffers)}
+        self.clocks = self._loaded("ptr", "%buffers", len(self.buffers) + 2) if clocked else ""
+        self.begin = self.cycles() if clocked else ""
 
     def finished(self) -> str:
         """The text of the function."""
         depth = max([1, *(len(site.iterators) for site in self.sites)])
+        if self.clocked:
+            self._add_cycles(0, self.begin)
         return "\n".join(
             [
                 f"define i32 @{HOST}(ptr %buffers, ptr %scalars, ptr %callbacks) {{",
@@ -317,7 +340,32 @@ class _HostText:
         if name in self.split:
             name = run_name(name)
             arguments.append(f"ptr {self._loaded('ptr', '%buffers', len(self.buffers) + 1)}")
+        begin = self.cycles() if self.clocked else ""
         self.lines.append(f"  call void @{name}({', '.join(arguments)})")
+        if self.clocked:
+            self._clock(len(self.launches), begin)
+        self.launches.append(op)
+
+    def cycles(self) -> str:
+        """How many have passed."""
+        return self.value("call i64 @llvm.readcyclecounter()")
+
+    def _clock(self, launch: int, begin: str) -> None:
+        """Note a run of a launch: one more, its cycles, and the least there were."""
+        self._change_clock(CLOCKS * launch + 1, lambda count: self.value(f"add i64 {count}, 1"))
+        taken = self._add_cycles(CLOCKS * launch + 2, begin)
+        least = CLOCKS * launch + 3
+        self._change_clock(least, lambda other: self.value(f"call i64 @llvm.smin.i64(i64 {other}, i64 {taken})"))
+
+    def _add_cycles(self, number: int, begin: str) -> str:
+        taken = self.value(f"sub i64 {self.cycles()}, {begin}")
+        self._change_clock(number, lambda total: self.value(f"add i64 {total}, {taken}"))
+        return taken
+
+    def _change_clock(self, number: int, change: Callable[[str], str]) -> None:
+        place = self.value(f"getelementptr i64, ptr {self.clocks}, i64 {number}")
+        changed = change(self.value(f"load i64, ptr {place}"))
+        self.lines.append(f"  store i64 {changed}, ptr {place}")
 
     def poll(self, counter: str | None) -> None:
         """Ask whether to go on, if it was long ago that this was asked; in an inner loop, every few iterations."""
@@ -326,7 +374,7 @@ class _HostText:
             low = self.value(f"and i64 {counter}, {POLL_ITERATIONS - 1}")
             self.branch(self.value(f"icmp eq i64 {low}, 0"), f"{name}.look", f"{name}.go")
         if self.has_cycle_counter:
-            now = self.value("call i64 @llvm.readcyclecounter()")
+            now = self.cycles()
             due = self.value(f"icmp ugt i64 {now}, {self.value('load i64, ptr %deadline')}")
             self.branch(due, f"{name}.ask", f"{name}.go")
             later = self.value(f"add i64 {now}, {POLL_CYCLES}")

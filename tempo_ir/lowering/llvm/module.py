@@ -53,8 +53,9 @@ class ModuleLowering:
     generate code of it.
     """
 
-    def __init__(self, target: Target, ready: Callable[[str, int], None] | None = None):
+    def __init__(self, target: Target, ready: Callable[[str, int], None] | None = None, *, clocked: bool = False):
         self._target = target
+        self._clocked = clocked
         self._ready = ready
         self._codes: dict[KernelOp, KernelCode] = {}
         self._parallel: dict[KernelOp, str] = {}
@@ -78,7 +79,7 @@ class ModuleLowering:
         self._hand_on()
         (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
         split = {name for name, kernel in kernels.items() if kernel in self._parallel}
-        host = lower_host(program, kernels, split, self._target)
+        host = lower_host(program, kernels, split, self._target, clocked=self._clocked)
         lowered = LoweredModule(program, host, *self._texts(kernels.values()), self._target)
         if self._ready is not None:
             called = [code.called(run_name(code.name), "ptr") for code in lowered.kernels if code.name in split]

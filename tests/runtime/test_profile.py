@@ -1,0 +1,124 @@
+"""Profiles of calls: every launch is counted, and the work of a kernel is that of its leaves."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tempo_ir as tp
+from tempo_ir.index.closed_form import value
+from tempo_ir.runtime.errors import CallError
+from tempo_ir.runtime.profile import Profile, cycles_per_second
+
+
+def layers(width: int = 96) -> tp.Program:
+    """A large product in every step, and a sum of what it gives."""
+
+    @tp.program
+    def program():
+        t, _ = tp.dim("t")
+        x, w = tp.input("x", tp.f32[width, width], over=t), tp.input("w", tp.f32[width, width])
+        h = tp.tensor("h", tp.f32[width, width], over=t)
+        h[0] = x[0]
+        h[t] = tp.tanh(h[t - 1] @ w) + x
+        tp.output("y", tp.sum(h[t], axis=(0, 1)))
+
+    return program()
+
+
+def arrays(steps: int, width: int = 96) -> dict[str, Any]:
+    draw = np.random.default_rng(0)
+    return {
+        "x": draw.normal(size=(steps, width, width)).astype(np.float32),
+        "w": (draw.normal(size=(width, width)) / 10).astype(np.float32),
+    }
+
+
+@pytest.mark.parametrize("steps", [1, 2, 33])
+def test_launches_and_work_are_those_of_the_program(steps: int):
+    exe = tp.compile(layers())
+    found = tp.profile(exe, **arrays(steps))
+    assert sum(kernel.launches for kernel in found.kernels) == value(exe.costs.launches, {"T": steps})
+    for name in ("operations", "bytes_moved"):
+        total = sum(getattr(kernel, name) for kernel in found.kernels)
+        assert total == value(getattr(exe.costs, name), {"T": steps})
+
+
+def test_no_step_runs_no_kernel():
+    assert tp.profile(tp.compile(layers()), **arrays(0)).kernels == ()
+
+
+def test_times_add_up_and_the_product_is_most_of_them():
+    found = tp.profile(tp.compile(layers()), **arrays(65))
+    first = found.kernels[0]
+    assert "contract" in first.kernel
+    assert first.operations == 64 * (2 * 96**3 + 2 * 96**2)
+    lines = Path(__file__).read_text().splitlines()
+    numbers = [int(place.rpartition(":")[2]) for place in first.places]
+    assert any("h[t - 1] @ w" in lines[number - 1] for number in numbers)
+    assert 0 < first.least * first.launches <= first.seconds < found.seconds
+    assert sum(kernel.seconds for kernel in found.kernels) <= found.seconds
+    assert [kernel.seconds for kernel in found.kernels] == sorted((k.seconds for k in found.kernels), reverse=True)
+
+
+def test_what_passes_in_the_host_is_not_that_of_kernels():
+    class Slow:
+        def step(self, x: np.ndarray) -> np.ndarray:
+            time.sleep(0.02)
+            return x + 1
+
+    @tp.program
+    def program():
+        t, _ = tp.dim("t")
+        x = tp.input("x", tp.f32[8], over=t)
+        env = tp.host(Slow)
+        y = env.step(x * 2, returns=tp.f32[8])
+        tp.output("y", tp.exp(y))
+
+    found = tp.profile(tp.compile(program()), x=np.ones((3, 8), np.float32))
+    assert 0.06 <= found.elsewhere <= found.seconds
+
+
+def test_literals_are_no_work_of_the_program():
+    @tp.program
+    def program():
+        t, _ = tp.dim("t")
+        x = tp.input("x", tp.f32[4], over=t)
+        tp.output("y", tp.exp(x * np.array([1, 2, 3, 4], np.float32)))
+
+    exe = tp.compile(program())
+    found = tp.profile(exe, x=np.ones((5, 4), np.float32))
+    assert sum(kernel.operations or 0 for kernel in found.kernels) == value(exe.costs.operations, {"T": 5})
+
+
+def test_the_text_has_a_line_for_each_kernel():
+    found = tp.profile(tp.compile(layers()), **arrays(9))
+    head, *lines = str(found).splitlines()
+    assert head.split() == ["kernel", "launches", "seconds", "share", "shortest", "GF/s", "GB/s", "lines"]
+    assert [line.split()[0] for line in lines[:-1]] == [kernel.kernel for kernel in found.kernels]
+    assert lines[-1].startswith("(loops, host calls)")
+    assert str(Profile(0.0, ())).count("\n") == 1
+
+
+def test_only_cpu_has_one():
+    with pytest.raises(CallError, match="target 'reference' has no profile: compile for cpu"):
+        tp.profile(tp.compile(layers(), "reference"), **arrays(1))
+
+
+def test_the_rate_is_that_of_a_clock():
+    assert 1e8 < cycles_per_second() < 1e11
+
+
+def test_a_gather_reads_the_rows_that_it_gathers():
+    @tp.program
+    def program():
+        t, _ = tp.dim("t")
+        table, ids = tp.input("table", tp.f32[1000, 8]), tp.input("ids", tp.i64[3], over=t)
+        tp.output("y", tp.take(table, ids, axis=0))
+
+    costs = tp.compile(program()).costs
+    assert value(costs.bytes_moved, {"T": 5}) == 5 * (3 * 8 + 2 * 3 * 8 * 4)
