@@ -1,12 +1,15 @@
-"""`compile`: seconds to compile, each in a process of its own that has imported its libraries.
+"""`compile`: seconds to compile, each in a process of its own.
 
 decoder: a Llama of 1 to 64 layers x 256 wide, T = 256, beside jax's jit of the same and torch.compile of one step.
 rnn: gradients of a recurrent network through T = 128 to 10^6 steps, the number fixed in the program.
 statements: a recurrence of 10 to 1000 operations a step.
-cold starts with empty caches, warm is a second process with those of the first. A table has the stages of tempo_ir's
-cold compile of the decoder.
+cold starts with empty caches, warm is a second process with those of the first. Both compiled another, tiny program
+before: so all systems have imported their libraries and made their back ends ready. process is a third one with empty
+caches, from its start to the end of the compile: Python, imports, back ends and all. Bytecode of the libraries is there
+for all systems. A table has the stages of tempo_ir's cold compile of the decoder.
 
-`python -m benchmarks.compile SYSTEM PROGRAM SIZE` compiles once and prints the seconds of each stage as JSON.
+`python -m benchmarks.compile SYSTEM PROGRAM SIZE [--first]` compiles once and prints the seconds of each stage as JSON;
+with `--first` no other program before it, and its seconds are those of the process so far.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ SIZES = {"decoder": (1, 4, 8, 16, 28, 64), "rnn": (128, 1024, 10**4, 10**5, 10**
 QUICK = {"decoder": (1, 4), "rnn": (128, 10**6), "statements": (10, 100)}
 UNIT = {"decoder": "layers", "rnn": "T", "statements": "statements"}
 SYSTEMS = ("tempo_ir", "jax", "torch.compile")
+STARTS = ("cold", "warm", "process")
 SLOW = {"decoder": 4, "statements": 100, "rnn": 0}
 """The greatest sizes that torch.compile is given: it takes minutes at others, and unrolls loops over T."""
 
@@ -46,17 +50,15 @@ def run(report: Report, quick: bool = False) -> None:
 
 
 def starts(report: Report, case: Mapping[str, Any], program: str, size: int, rounds: int) -> dict[str, float]:
-    """Add the rows of cold and warm starts, all systems in turn; the stages of tempo_ir's quickest cold one."""
+    """Add the rows of all starts, all systems in turn; the stages of tempo_ir's quickest cold one."""
     systems = [system for system in SYSTEMS if system != "torch.compile" or size <= SLOW[program]]
-    times: dict[str, dict[str, list[Measurement]]] = {
-        start: {name: [] for name in systems} for start in ("cold", "warm")
-    }
+    times: dict[str, dict[str, list[Measurement]]] = {start: {name: [] for name in systems} for start in STARTS}
     stages: list[dict[str, float]] = []
     for _ in range(rounds):
         for system in systems:
-            with tempfile.TemporaryDirectory() as caches:
-                for start in ("cold", "warm"):
-                    found = process(system, program, size, Path(caches))
+            with tempfile.TemporaryDirectory() as caches, tempfile.TemporaryDirectory() as others:
+                for start in STARTS:
+                    found = process(system, program, size, Path(others if start == "process" else caches), start)
                     times[start][system].append(Measurement(found.pop("wall"), found.pop("cpu")))
                     if system == "tempo_ir" and start == "cold":
                         stages.append(found)
@@ -81,29 +83,42 @@ def stage_sheet(stages: Mapping[int, Mapping[str, float]]) -> Sheet:
     return sheet
 
 
-def process(system: str, program: str, size: int, caches: Path) -> dict[str, float]:
-    """What a process of its own prints. Caches, bytecode but for them, are those under `caches`."""
+def process(system: str, program: str, size: int, caches: Path, start: str) -> dict[str, float]:
+    """What a process of its own prints. Caches, but for bytecode, are those under `caches`."""
     kept = {"XDG_CACHE_HOME": "xdg", "TEMPO_CACHE_DIR": "tempo", "TORCHINDUCTOR_CACHE_DIR": "torch"}
     environment = {**os.environ, **{name: str(caches / directory) for name, directory in kept.items()}}
     environment |= {"JAX_COMPILATION_CACHE_DIR": str(caches / "jax"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "benchmarks.compile", system, program, str(size)]
+    command += ["--first"] if start == "process" else []
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measure(system: str, program: str, size: int) -> dict[str, float]:
-    """Seconds of one compile, of which `wall` and `cpu` are all (that of child processes too), and of its stages."""
+def measure(system: str, program: str, size: int, first: bool) -> dict[str, float]:
+    """Seconds of one compile, of which `wall` and `cpu` are all (that of child processes too), and of its stages; where
+    it is to be the first of the process, `wall` and `cpu` are those since the process began."""
     prepare: dict[str, Callable[[str, int], Callable[[], Mapping[str, float]]]] = {
         "tempo_ir": tempo, "jax": in_jax, "torch.compile": in_torch
     }  # fmt: skip
+    if not first:
+        prepare[system]("statements", 1)()
     compile_it = prepare[system](program, size)
-    wall, cpu = time.perf_counter(), os.times()
+    wall, cpu = (began(), 0.0) if first else (time.time(), used_cpu())
     stages = dict(compile_it())
-    spent, after = time.perf_counter() - wall, os.times()
-    used = sum(
-        getattr(after, name) - getattr(cpu, name) for name in ("user", "system", "children_user", "children_system")
-    )
-    return {"wall": spent, "cpu": used, **stages}
+    return {"wall": time.time() - wall, "cpu": used_cpu() - cpu, **stages}
+
+
+def used_cpu() -> float:
+    """Seconds of processors that this process and its children have taken."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def began() -> float:
+    """When this process began, by `time.time`."""
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def checkpoint(layers: int) -> Path:
@@ -123,7 +138,6 @@ def tempo(program: str, size: int) -> Callable[[], Mapping[str, float]]:
         record = lambda: llama.decode(model=model)  # noqa: E731
     else:
         record = lambda: programs.TEMPO[program](size=size)  # noqa: E731
-    tp.compile  # noqa: B018  the import of the compiler is no part of a compile
 
     def compile_it() -> Mapping[str, float]:
         start = time.perf_counter()
@@ -186,4 +200,4 @@ def weights(layers: int) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1], sys.argv[2], int(sys.argv[3]))))
+    print(json.dumps(measure(sys.argv[1], sys.argv[2], int(sys.argv[3]), "--first" in sys.argv)))

@@ -44,7 +44,7 @@ class TritonTarget(Target):
     precision: str = "ieee"
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
-        from tempo_ir.lowering.triton import print_module
+        from tempo_ir.lowering.triton.module import print_module
         from tempo_ir.lowering.triton.style import UnknownPrecisionError, style_of
 
         try:

@@ -36,7 +36,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from tempo_ir.dialects.sdg import GradOp, HostOp, ProgramOp, SdgOp, SourceOp, StopGradientOp
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.sdg_dce import remove_dead_ops
-from tempo_ir.passes.simplify import chains, contraction, elementwise, identities, reassociation, shape, structure
+from tempo_ir.passes.simplify import chains, contraction, elementwise, identities, pads, reassociation, shape, structure
 from tempo_ir.passes.simplify.rule import Rewriting, Rule, Rules
 from tempo_ir.passes.simplify.unit_dims import drop_unit_dims
 from tempo_ir.passes.utilities import programs, replace_with_access, run_patterns
@@ -57,6 +57,7 @@ RULES: Mapping[type[SdgOp], Sequence[Rule]] = joined(
     reassociation.RULES,
     shape.RULES,
     chains.RULES,
+    pads.RULES,
     contraction.RULES,
     structure.RULES,
 )

@@ -24,15 +24,18 @@ contraction, or what is read whole, since an op without the dim reads a range of
 Contractions gain where operands that are the same at all points (weights, read once then) are larger than the result,
 whose rows are kept for all points then; or where a range of their rows is read. Chains of small ops, products of
 operands that all vary (T outer products), and products of many rows with few weights, whose rows fit a cache, gain
-nothing from memory for all points. Host calls gain where memory moves their rows in less time than a call takes. Nor
-does what a loop over the dim makes and a running sum takes row by row (see sdg-accumulate): its rows would all be kept.
-`all=true` takes them too, `dims=t` names the dims to try; by default all are, inner ones first.
+nothing from memory for all points. Nor does a product of `rows` rows or more at each point, weights of any size, of
+which all that comes is read point by point by a recurrence: there is a loop, and reading the weights in each iteration
+is little beside so many multiplications, while its rows stay in a cache (`rows=0`: not on a GPU). Host calls gain where
+memory moves their rows in less time than a call takes. Nor does what a loop over the dim makes and a running sum takes
+row by row (see sdg-accumulate): its rows would all be kept. `all=true` takes them too, `dims=t` names the dims to try;
+by default all are, inner ones first.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -83,8 +86,12 @@ from tempo_ir.passes.vectorize.calls import (
     saves_calls,
     with_points,
 )
+from tempo_ir.passes.vectorize.loops import is_taken_by_loops, rows_of_a_point
 from tempo_ir.passes.vectorize.recurrence import recurrent_ops
 from tempo_ir.passes.vectorize.views import view
+
+MANY_ROWS = 32
+"""Rows of a product that take longer to multiply with weights than to read these from memory (measured)."""
 
 
 @dataclass(frozen=True)
@@ -99,15 +106,18 @@ class SdgVectorizePass(ModulePass):
     all: bool = False
     """Vectorise what can be, also where no contraction gains by it."""
 
+    rows: int = MANY_ROWS
+    """From how many rows on a product for a recurrence stays in its loop; 0: from none."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
             for dim in reversed(dims_to_try(self.name, program, self.dims)):
-                count(self, "vectorised", vectorize(program, dim, take_all=self.all))
+                count(self, "vectorised", vectorize(program, dim, take_all=self.all, rows=self.rows))
 
 
-def vectorize(program: ProgramOp, dim: str, *, take_all: bool = False) -> int:
+def vectorize(program: ProgramOp, dim: str, *, take_all: bool = False, rows: int = MANY_ROWS) -> int:
     """Vectorise ops of a program along a dim, in place; how many."""
-    chosen = choose(program, dim, take_all=take_all)
+    chosen = choose(program, dim, take_all=take_all, rows=rows)
     calls = {op: chain_of(op, dim, program.space) for op in chosen if isinstance(op, HostOp)}
     going = dict.fromkeys([*chosen, *(chain.merge for chain in calls.values())])
     batched: dict[SSAValue, Access] = {}
@@ -124,7 +134,7 @@ def vectorize(program: ProgramOp, dim: str, *, take_all: bool = False) -> int:
     return len(chosen)
 
 
-def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch]:
+def choose(program: ProgramOp, dim: str, *, take_all: bool, rows: int = MANY_ROWS) -> dict[SdgOp, Batch]:
     """The ops to vectorise along a dim, with its points."""
     ops = sdg_ops(program)
     varying = [op for op in ops if dim in op.domain.dims]
@@ -162,7 +172,7 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool) -> dict[SdgOp, Batch
         if any(op not in able for op in varying):
             for op in varying:
                 able.pop(op, None)
-    return able if take_all else gaining(able, dim)
+    return able if take_all else gaining(able, dim, recurrent, rows)
 
 
 def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space) -> bool:
@@ -185,15 +195,19 @@ def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space
     return False
 
 
-def gaining(able: dict[SdgOp, Batch], dim: str) -> dict[SdgOp, Batch]:
+def gaining(able: dict[SdgOp, Batch], dim: str, recurrent: Container[SdgOp] = (), rows: int = 0) -> dict[SdgOp, Batch]:
     """Those of the ops that reads among them connect to a contraction or call that gains."""
+
+    def stays(op: SdgOp) -> bool:
+        many = isinstance(op, ContractOp) and 0 < rows <= rows_of_a_point(op, dim)
+        return many and is_taken_by_loops(op, dim, able, recurrent)
 
     def neighbours(op: SdgOp) -> Iterable[SdgOp]:
         readers = [use.operation for result in op.results for use in result.uses]
         producers = [operand.owner for operand in op.operands]
         return [other for other in (*readers, *producers) if isinstance(other, SdgOp) and other in able]
 
-    connected = reachable([op for op in able if gains(op, dim)], neighbours)
+    connected = reachable([op for op in able if gains(op, dim) and not stays(op)], neighbours)
     return {op: batch for op, batch in able.items() if op in connected}
 
 

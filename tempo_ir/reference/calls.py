@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
 import numpy as np
 from xdsl.ir import Operation
@@ -84,7 +84,8 @@ def starts_of(start: Any, names: Sequence[str]) -> dict[str, int]:
 class Outputs(dict[str, Array]):
     """The outputs of a call by key. `bounds` are those it ran with: where a dim ends by data, the steps that ran."""
 
-    bounds: dict[str, int]
+    __slots__ = ("bounds",)
+    bounds: Mapping[str, int]
 
     @staticmethod
     def of(arrays: Mapping[str, Array], bounds: Mapping[str, int]) -> Outputs:
@@ -170,28 +171,38 @@ def call_host(
     The method's own exceptions pass through, with a note of op and point. Raises ExecutionError where it returns
     something else than is declared.
     """
-    results = host_results(host, callee, inputs, expected, op, point)
+    function = method_of(host, callee, op, point)
+    try:
+        returned = function(*map(frozen, inputs))
+    except Exception as error:
+        raise_noted(error, callee, op, point)
+    results = checked_results(returned, callee, expected, op, point)
     return [frozen(result.astype(dtype)) for result, (dtype, _) in zip(results, expected, strict=True)]
 
 
-def host_results(
-    host: Any,
+def method_of(host: Any, callee: tuple[str, str], op: Operation, point: Point) -> Callable[..., Any]:
+    """The method (object and method name) of a host object. Raises ExecutionError where it has none."""
+    function = getattr(host, callee[1], None)
+    if function is None:
+        raise _host_error("the host object @{} has no method {}".format(*callee), op, point)
+    return function
+
+
+def raise_noted(error: Exception, callee: tuple[str, str], op: Operation, point: Point) -> NoReturn:
+    """Raise what a method raised, with a note of op and point."""
+    error.add_note(str(_host_error("raised by @{}::@{}".format(*callee), op, point)))
+    raise error
+
+
+def checked_results(
+    returned: Any,
     callee: tuple[str, str],
-    inputs: Sequence[Array],
     expected: Sequence[tuple[DType, tuple[int, ...]]],
     op: Operation,
     point: Point,
 ) -> list[Array]:
-    """As `call_host`, but the arrays are the method's own, of dtypes that can be cast to the expected ones: for callers
-    that copy them at once."""
-    function = getattr(host, callee[1], None)
-    if function is None:
-        raise _host_error("the host object @{} has no method {}".format(*callee), op, point)
-    try:
-        returned = function(*map(frozen, inputs))
-    except Exception as error:
-        error.add_note(str(_host_error("raised by @{}::@{}".format(*callee), op, point)))
-        raise
+    """What a method returned as arrays of the expected shapes, of dtypes that can be cast to the expected ones. Raises
+    ExecutionError where it is something else."""
     results = _as_results(returned, len(expected), "@{}::@{}".format(*callee), op, point)
     arrays: list[Array] = []
     for number, (result, (dtype, shape)) in enumerate(zip(results, expected, strict=True)):

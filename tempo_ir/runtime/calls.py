@@ -6,27 +6,28 @@ import signal
 import threading
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
-from types import FrameType
-from typing import Any
+from ctypes import CFUNCTYPE, addressof, c_int32, c_int64, c_void_p, cast
+from dataclasses import dataclass
 
 import numpy as np
-from xdsl.ir import Operation
 
-from tempo_ir.dialects import loop
 from tempo_ir.lowering.llvm.host import Site
-from tempo_ir.reference.calls import HostFactories, Outputs, check_end, make_host
+from tempo_ir.reference.calls import HostFactories, Outputs
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.frames import Callee, Frame, Slot
-from tempo_ir.runtime.memory import aligned_bytes, aligned_zeros
-from tempo_ir.runtime.rows import Rows
+from tempo_ir.runtime.memory import address_of, aligned_bytes
+from tempo_ir.runtime.outputs import output_memory
+from tempo_ir.runtime.sites import Course, Sites
 
 BRIEF = 0.02
 """Seconds that nobody notices who has pressed Ctrl-C."""
+MOST_WORKSPACES = 4
+"""How many calls at a time find the memory of calls before."""
+
+_CALLBACK = CFUNCTYPE(c_int32)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Request:
     """What a call was asked for, checked. `donate`: states may be written into the arrays that were given for them;
     `in_torch`: results are tensors."""
@@ -40,143 +41,185 @@ class Request:
     in_torch: bool = False
 
 
-@dataclass
-class Call:
-    """The memory of one call. `outputs` are the caller's, with room for as many steps as it allows; `given` its arrays
-    as they are read; `bounds` are those that hold now; `addresses` tells native code where each buffer is."""
+@dataclass(frozen=True, slots=True)
+class Arenas:
+    """The memory of calls that is no array of the caller: of the device, of the host, of kernels' scratch."""
 
-    callee: Callee
-    frame: Frame
-    request: Request
-    bounds: dict[str, int]
-    given: dict[str, Array]
-    outputs: dict[str, Array]
     device: Array
     host: Array
-    addresses: list[int]
-    objects: dict[str, Any] = field(default_factory=dict[str, Any])
-    error: BaseException | None = None
-    interrupted: bool = False
+    scratch: Array
 
     @staticmethod
-    def of(callee: Callee, frame: Frame, device: Array, host: Array, request: Request) -> Call:
-        """Lay the buffers out: the caller's arrays where they are, outputs fresh, the others in the arenas of the
-        device and of the host."""
-        given: dict[str, Array] = {}
-        outputs: dict[str, Array] = {}
-        addresses: list[int] = []
-        donated = apart(request.arrays) if request.donate else frozenset[str]()
-        starts = {False: address_of(device), True: address_of(host)}
-        for slot in frame.slots:
-            buffer = slot.buffer
-            if buffer.owner == "output":
-                outputs[buffer.key] = array = output_array(slot, request, donated)
-                addresses.append(address_of(array))
-            elif buffer.owner:
-                given[buffer.key] = array = contiguous(request.arrays[buffer.key])
-                addresses.append(address_of(array))
-            else:
-                assert slot.offset is not None
-                addresses.append(starts[buffer.host] + slot.offset)
-                if buffer.zeroed:
-                    (host if buffer.host else device)[slot.offset : slot.offset + slot.bytes] = 0
-        return Call(callee, frame, request, dict(frame.bounds), given, outputs, device, host, addresses)
-
-    @cached_property
-    def rows(self) -> Rows:
-        """The memory as Python reads it."""
-        flat = {slot.buffer.value: self._flat(slot) for slot in self.frame.slots}
-        return Rows(flat, self.frame.meanings, self.request.seed, self.request.start)
-
-    def _flat(self, slot: Slot) -> Array:
-        buffer = slot.buffer
-        if buffer.owner:
-            return (self.outputs if buffer.owner == "output" else self.given)[buffer.key].reshape(-1)
-        assert slot.offset is not None
-        arena = self.host if buffer.host else self.device
-        return arena[slot.offset : slot.offset + slot.bytes].view(buffer.dtype)
-
-    def make_objects(self) -> None:
-        """Make the host objects, anew for each call."""
-        self.objects = {name: make_host(name, self.request.hosts, op) for name, op in self.callee.hosts.items()}
+    def of(sizes: tuple[int, int, int]) -> Arenas:
+        """Pieces of such sizes in bytes. Raises NotEnoughMemoryError."""
+        return Arenas(*map(aligned_bytes, sizes))
 
     @property
-    def scalars(self) -> list[int]:
-        """The scalars of the host program, in order."""
-        return self.frame.scalars_of(self.request.seed, self.request.start)
+    def sizes(self) -> tuple[int, int, int]:
+        """The sizes in bytes."""
+        return len(self.device), len(self.host), len(self.scratch)
 
-    def symbols(self, iterators: Sequence[str], values: Sequence[int]) -> dict[str, int]:
-        """Iterators and bounds by name."""
-        return {**self.bounds, **dict(zip(iterators, values, strict=True))}
+    def have(self, sizes: tuple[int, int, int]) -> bool:
+        """Whether they are at least so large."""
+        return all(have >= want for have, want in zip(self.sizes, sizes, strict=True))
 
-    def run_site(self, site: Site, values: Sequence[int]) -> int:
-        """Run an operation in Python; 1 if it raised, which is kept, or if the call is to stop."""
-        try:
-            self._run(site.op, self.symbols(site.iterators, values))
-        except (
-            BaseException
-        ) as error:  # whatever the user's code raises goes through native code, to be raised after it
-            self.error = error
-        return self.ask()
 
-    def ask(self) -> int:
-        """1 if the call is to stop."""
-        return 1 if self.error is not None or self.interrupted else 0
+class Workspace:
+    """
+    What the calls of a program with the same bounds run in, one at a time: memory, and the tables that tell native code
+    where everything is. It is made once; `fill` adds what differs from call to call, `clear` forgets it.
 
-    def _run(self, op: Operation, symbols: Mapping[str, int]) -> None:
-        match op:
-            case loop.BodyOperation():
-                self.rows.run_body(op, symbols)
-            case loop.HostOp():
-                self.rows.run_host(op, self.objects[op.method.root_reference.data], symbols)
-            case loop.ForOp():
-                self._end(op, symbols)
-            case loop.CheckOp():
-                raise self.rows.failure(op, symbols)
-            case _:
-                raise AssertionError(f"{op.name} is no operation that Python runs")
+    `tables` are the addresses of what the native function takes: buffers, scalars, call-backs.
+    """
 
-    def _end(self, op: loop.ForOp, symbols: Mapping[str, int]) -> None:
-        """A loop has given a bound its value, which `symbols` holds."""
-        assert op.gives is not None
-        self.bounds[op.gives] = symbols[op.gives]
-        self.rows.rebind(self.bounds)
-        check_end(self.callee.program.space, {name: self.bounds[name] for name in self.request.bounds}, op.gives)
+    def __init__(self, callee: Callee, frame: Frame, sites: Sequence[Site], covered: Collection[str], arenas: Arenas):
+        self.frame, self.arenas, self.course = frame, arenas, Course()
+        self.scratch = len(arenas.scratch)
+        self._callee = callee
+        slots = list(enumerate(frame.slots))
+        self._given = [(n, slot.buffer.key) for n, slot in slots if slot.buffer.owner not in ("", "output")]
+        made = [(n, slot) for n, slot in slots if slot.buffer.owner == "output"]
+        memory = output_memory([slot for _, slot in made], covered)
+        self._made = [(n, slot.buffer.key, slot.buffer.donated, m) for (n, slot), m in zip(made, memory, strict=True)]
+        self._sites = Sites(callee, frame, sites, self.course) if sites else None
+        self._buffers = (c_int64 * (len(slots) + 3))()
+        self._zeroed: list[Array] = []
+        for number, slot in slots:
+            if not slot.buffer.owner:
+                self._lay_out(number, slot)
+        self._buffers[len(slots)] = address_of(arenas.scratch)
+        count, depth = len(frame.scalars), max([1, *(len(site.iterators) for site in sites)])
+        self._scalars = (c_int64 * (count + depth))(*frame.scalars)
+        functions = [self.course.ask]
+        if self._sites is not None:
+            functions += [self._sites.function(number, self._scalars, count) for number in range(len(sites))]
+        self._callbacks = [_CALLBACK(function) for function in functions]
+        pointers = [cast(callback, c_void_p).value for callback in self._callbacks]
+        self._pointers = (c_void_p * len(pointers))(*pointers)
+        self.tables = addressof(self._buffers), addressof(self._scalars), addressof(self._pointers)
+        self._outputs = Outputs()
+        self._copies: list[Array] = []
 
-    def results(self) -> Outputs:
-        """The outputs, with the rows of the steps that ran."""
-        outputs = self.outputs
-        if self.callee.most:
-            bounds = self.callee.laid_out(self.bounds)
+    def _lay_out(self, number: int, slot: Slot) -> None:
+        """A buffer of the program's own lies in an arena."""
+        assert slot.offset is not None
+        arena = self.arenas.host if slot.buffer.host else self.arenas.device
+        piece = arena[slot.offset : slot.offset + slot.bytes]
+        self._buffers[number] = address_of(piece)
+        if slot.buffer.zeroed:
+            self._zeroed.append(piece)
+        if self._sites is not None:
+            self._sites.place(number, piece)
+
+    def set_clocks(self, clocks: Array) -> None:
+        """Where a program that is clocked counts."""
+        self._buffers[len(self.frame.slots) + 2] = address_of(clocks)
+
+    def fill(self, request: Request, team: int) -> None:
+        """Make ready for a call on a team of threads: the caller's arrays where they are, outputs in memory that nobody
+        has."""
+        frame, buffers, scalars, arrays, sites = self.frame, self._buffers, self._scalars, request.arrays, self._sites
+        self._outputs = outputs = Outputs()
+        for number, key in self._given:
+            array = arrays[key]
+            flags = array.flags
+            if not (flags.c_contiguous and flags.aligned):
+                array = np.require(array, requirements=["C", "A"])
+                self._copies.append(array)
+            buffers[number] = address_of(array)
+            if sites is not None:
+                sites.place(number, array)
+        donated = donatable(arrays) if request.donate else ()
+        for number, key, may_donate, memory in self._made:
+            if may_donate and key in donated:
+                array = arrays[key]
+                address = address_of(array)
+            else:
+                array, address = memory.array()
+            outputs[key], buffers[number] = array, address
+            if sites is not None:
+                sites.place(number, array)
+        buffers[len(frame.slots) + 1] = team
+        for piece in self._zeroed:
+            piece[...] = 0
+        scalars[frame.seed_at] = request.seed
+        for number, dim in frame.starts_at:
+            scalars[number] = request.start.get(dim, 0)
+        self.course.begin(frame.bounds)
+        if sites is not None:
+            sites.begin(request)
+
+    def results(self, request: Request) -> Outputs:
+        """The outputs, with the rows of the steps that ran. Raises what was raised in the call."""
+        self.course.finish()
+        outputs = self._outputs
+        outputs.bounds = request.bounds
+        if self._callee.most:
+            ran = self.course.bounds
+            bounds = self._callee.laid_out(ran)
             shapes = {slot.buffer.key: slot.buffer.shape(bounds) for slot in self.frame.slots if slot.buffer.owner}
-            outputs = {key: _cut(array, shapes[key]) for key, array in outputs.items()}
-        return Outputs.of(outputs, {name: self.bounds[name] for name in self.request.bounds})
+            outputs = Outputs({key: _cut(array, shapes[key]) for key, array in outputs.items()})
+            outputs.bounds = {name: ran[name] for name in request.bounds}
+        return outputs
 
-    def finish(self) -> None:
-        """Raise what was raised in the call."""
-        if self.error is not None:
-            raise self.error
-        if self.interrupted:
-            raise KeyboardInterrupt
+    def clear(self) -> None:
+        """Forget a call, whose arrays are the caller's."""
+        self._outputs = Outputs()
+        self._copies.clear()
+        if self._sites is not None:
+            self._sites.end()
 
     @contextmanager
     def interruptible(self) -> Generator[None]:
-        """Ctrl-C during native code ends the call at the next question; other handlers of the user's stay in place.
-
-        Where calls were so short that Python hears of it soon enough, none is set: that takes longer than they do."""
+        """Ctrl-C during native code ends the call at the next question; other handlers of the user's stay in place."""
         main = threading.current_thread() is threading.main_thread()
-        if self.frame.seconds < BRIEF or not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             yield
             return
-
-        def interrupt(number: int, frame: FrameType | None) -> None:
-            self.interrupted = True
-
-        signal.signal(signal.SIGINT, interrupt)
+        signal.signal(signal.SIGINT, self.course.interrupt)
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    @property
+    def unused(self) -> int:
+        """The bytes that the next call finds."""
+        return sum(self.arenas.sizes) + sum(memory.unused for *_, memory in self._made)
+
+
+class Workspaces:
+    """The workspaces that calls have left for the next ones; calls at the same time get others. `covered` are the
+    outputs of which the program writes each element."""
+
+    def __init__(self, covered: Collection[str] = ()) -> None:
+        self._covered = covered
+        self._free: list[Workspace] = []
+
+    @property
+    def unused(self) -> int:
+        """The bytes that the next call finds."""
+        return sum(workspace.unused for workspace in list(self._free))
+
+    def take(self, callee: Callee, frame: Frame, sites: Sequence[Site], scratch: int) -> Workspace:
+        """A workspace for a call of the bounds of a frame. Raises NotEnoughMemoryError."""
+        try:
+            workspace = self._free.pop()
+            if workspace.frame is frame and workspace.scratch >= scratch:
+                return workspace
+        except IndexError:
+            workspace = None
+        sizes = (frame.placement.size, frame.placement.host_size, scratch)
+        arenas = None if workspace is None or not workspace.arenas.have(sizes) else workspace.arenas
+        del workspace  # what is too small goes before more is taken
+        return Workspace(callee, frame, sites, self._covered, Arenas.of(sizes) if arenas is None else arenas)
+
+    def give(self, workspace: Workspace) -> None:
+        """A call is over."""
+        workspace.clear()
+        self._free.append(workspace)
+        if len(self._free) > MOST_WORKSPACES:
+            del self._free[0]
 
 
 def needs(callee: Callee, frame: Frame, request: Request) -> dict[str, int]:
@@ -194,19 +237,9 @@ def needs(callee: Callee, frame: Frame, request: Request) -> dict[str, int]:
     return {"the program": program, "rows with the host": host, "outputs": outputs, "copies of arguments": copies}
 
 
-def address_of(array: Array) -> int:
-    """Where the first element of an array is."""
-    return array.__array_interface__["data"][0]
-
-
-def output_array(slot: Slot, request: Request, donated: Collection[str]) -> Array:
-    """The array of an output: that of the parameter of its key where it may be and was donated, else zeros."""
-    buffer = slot.buffer
-    given = request.arrays.get(buffer.key)
-    if buffer.donated and given is not None and buffer.key in donated:
-        if given.flags.writeable and is_contiguous(given):
-            return given
-    return aligned_zeros(slot.shape, buffer.dtype)
+def donatable(arrays: Mapping[str, Array]) -> frozenset[str]:
+    """The names of the arrays that a call may write into: writeable, row by row in memory, apart from all others."""
+    return frozenset(name for name in apart(arrays) if arrays[name].flags.writeable and is_contiguous(arrays[name]))
 
 
 def apart(arrays: Mapping[str, Array]) -> frozenset[str]:
@@ -222,41 +255,9 @@ def apart(arrays: Mapping[str, Array]) -> frozenset[str]:
     return frozenset(arrays) - sharing
 
 
-def contiguous(array: Array) -> Array:
-    """The array in row-major order, aligned to its elements: itself if it is."""
-    return array if is_contiguous(array) else np.require(array, requirements=["C", "A"])
-
-
 def is_contiguous(array: Array) -> bool:
     """Whether an array is in row-major order, aligned to its elements."""
     return array.flags.c_contiguous and array.flags.aligned
-
-
-class Arenas:
-    """Pieces of memory kept for the next call of the same sizes; calls at the same time get others."""
-
-    def __init__(self) -> None:
-        self._free: list[tuple[Array, ...]] = []
-        self._lock = threading.Lock()
-
-    @property
-    def kept(self) -> int:
-        """The bytes that are kept."""
-        with self._lock:
-            return sum(len(piece) for pieces in self._free for piece in pieces)
-
-    @contextmanager
-    def borrow(self, *sizes: int) -> Generator[tuple[Array, ...]]:
-        """Pieces of at least such sizes in bytes. Raises NotEnoughMemoryError."""
-        with self._lock:
-            free = self._free.pop() if self._free else ()
-        if len(free) != len(sizes) or any(len(piece) < size for piece, size in zip(free, sizes, strict=True)):
-            del free
-            free = tuple(map(aligned_bytes, sizes))
-        try:
-            yield free
-        finally:
-            self._free = [free]
 
 
 def _cut(array: Array, shape: tuple[int, ...]) -> Array:

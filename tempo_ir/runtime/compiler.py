@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from xdsl.context import Context
@@ -52,6 +53,8 @@ REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
 TARGETS = ("cpu", "triton", "reference", "triton-interpret")
 Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
 """The options of a pass."""
+GPU_OPTIONS: Mapping[str, Options] = MappingProxyType({"sdg-accumulate": {"products": 0}, "sdg-vectorize": {"rows": 0}})
+"""What passes on the graph are told for a GPU, where a step of a loop is a launch, or part of one that mixes no row."""
 KernelMade: TypeAlias = Callable[[KernelOp], None]
 """Who takes kernels as soon as they are there."""
 Kind = TypeVar("Kind", sdg.ProgramOp, loop.ProgramOp)
@@ -151,6 +154,8 @@ def lower(
     seconds, notes = dict[str, float](), dict[str, Collector]()
     graph = program_of(work, sdg.ProgramOp)
     settled = Settled(work)
+    if target not in ("cpu", "reference"):
+        options = joined_options(GPU_OPTIONS, options or {})
     for name, given in pipeline_of(graph, without, remat, options or {}):
         if not settled.has_nothing_for(name):
             run_passes(context, work, (name,), seconds, given, notes)
@@ -180,6 +185,11 @@ def pipeline_of(
             raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
         pipeline = list(recomputing_pipeline(graph.space.names, remat, without))
     return with_options(pipeline, checked_options(options), without)
+
+
+def joined_options(own: Mapping[str, Options], given: Mapping[str, Options]) -> Mapping[str, Options]:
+    """The options of passes that a target has, and those that a caller gives, which win."""
+    return {**own, **{name: {**own.get(name, {}), **some} for name, some in given.items()}}
 
 
 def program_of(module: ModuleOp, kind: type[Kind]) -> Kind:

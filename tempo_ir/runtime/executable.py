@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
 from tempo_ir import __version__
 from tempo_ir.dialects import loop, sdg
-from tempo_ir.index import evaluate
 from tempo_ir.lowering.llvm.engine import host_target
 from tempo_ir.lowering.llvm.module import lower_module
 from tempo_ir.passes.remarks import is_listening
@@ -26,7 +25,7 @@ from tempo_ir.reference.calls import Outputs, mapping_of, starts_of, whole_numbe
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.budget import Budget, lower_within
 from tempo_ir.runtime.cache import Cache, default_cache, key_of, write_whole
-from tempo_ir.runtime.calls import Arenas, Request, needs
+from tempo_ir.runtime.calls import Request, Workspaces, needs
 from tempo_ir.runtime.compiler import (
     TARGETS,
     KernelMade,
@@ -44,13 +43,13 @@ from tempo_ir.runtime.compiler import (
 )
 from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.runtime.frames import Callee, Frame
-from tempo_ir.runtime.memory import aligned_copy
+from tempo_ir.runtime.memory import aligned_copies
 from tempo_ir.runtime.native import NativeCompiler, NativeProgram, check_runs_here
 from tempo_ir.runtime.packed import Damaged, Packed, parse_module, text_with_places
 from tempo_ir.runtime.room import SMALL, check_room
-from tempo_ir.runtime.signature import Signature
+from tempo_ir.runtime.signature import Signature, Sizes
 from tempo_ir.runtime.statistics import Statistics, per_step
-from tempo_ir.runtime.tensors import any_torch, as_arrays, tensor_of_array
+from tempo_ir.runtime.tensors import as_array, tensor_of_array
 from tempo_ir.runtime.timeline import Timeline, timeline
 
 if TYPE_CHECKING:
@@ -64,6 +63,7 @@ class Result(dict[str, Any]):
     """The outputs by name; `state` holds the last value of every state, and the parameters as they were; `extents` the
     number of points of each dim."""
 
+    __slots__ = ("extents", "state")
     state: dict[str, Any]
     extents: dict[str, int]
 
@@ -184,7 +184,7 @@ class Executable(ABC):
         initial = getattr(self.source, "init", None)
         if initial is None:
             raise CallError("IR does not say how parameters begin: pass state={name: array}")
-        return {name: aligned_copy(array) for name, array in initial(seed).items()}
+        return aligned_copies(initial(seed))
 
     def __call__(
         self,
@@ -201,32 +201,39 @@ class Executable(ABC):
         `arguments` are inputs and bounds (bounds are read off the inputs where they can be); `state` holds the
         parameters, by default those of `init(seed)`; `start` is what dims count on from, when a call resumes;
         `donate` lets the call overwrite the arrays of `state`; `hosts` replaces host objects by name. Arrays are
-        numpy's or torch's; if one is a torch tensor, so are the results.
+        numpy's, torch's, or of whatever has `__dlpack__`; if one is a torch tensor, so are the results. On the CPU
+        nothing is copied of arrays that lie row by row, nor of results.
 
         Raises CallError for arguments that do not fit, NotEnoughMemoryError where the machine has not what the call
         takes, ExecutionError for what has no value, and what a host object raises.
         """
-        seed = seed_of(seed)
-        given_state = self.init(seed) if state is None else _dict_of("state", state, "arrays by name, as of init(seed)")
-        in_torch = any_torch((*arguments.values(), *given_state.values()))
-        checked = self.signature.arguments(self._taken(arguments), self._taken(given_state))
-        started, made = self._start(start), self._hosts(hosts)
-        outputs = self._run(Request(checked.arrays, checked.bounds, seed, started, made, donate, in_torch))
-        parameters = self.signature.parameters
-        result = Result({name: self._given(outputs[name], in_torch) for name in outputs if name not in parameters})
-        result.state = {
-            name: self._given(outputs[name], in_torch) if name in outputs else given_state[name] for name in parameters
-        }
-        result.extents = {dim: evaluate(bound, outputs.bounds) for dim, bound in self.signature.space.dims}
+        if type(seed) is not int or seed >> 32:
+            seed = seed_of(seed)
+        parameters = self.init(seed) if state is None else _dict_of("state", state, "arrays by name, as of init(seed)")
+        checked = self.signature.arguments(arguments, parameters, self._taken)
+        started = {} if start is None else self._start(start)
+        made = {} if hosts is None and not self.signature.hosts else self._hosts(hosts)
+        sizes, in_torch = checked.sizes, checked.in_torch
+        outputs = self._run(Request(checked.arrays, sizes.bounds, seed, started, made, donate, in_torch))
+        return self._result(self._given(outputs, in_torch), outputs.bounds, parameters, sizes)
+
+    def _result(
+        self, values: Mapping[str, Any], bounds: Mapping[str, int], state: Mapping[str, Any], sizes: Sizes
+    ) -> Result:
+        """Outputs, states after the call apart."""
+        result, parameters = Result(values), self.signature.parameters
+        result.state = {name: result.pop(name, state[name]) for name in parameters} if parameters else {}
+        as_asked = bounds is sizes.bounds or bounds == sizes.bounds
+        result.extents = dict(sizes.extents) if as_asked else self.signature.extents(bounds)
         return result
 
-    def _taken(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The caller's arrays as the target takes them; other values as they are."""
-        return as_arrays(values)
+    def _taken(self, value: Any) -> Any:
+        """The caller's array as the target takes it; other values as they are."""
+        return as_array(value)
 
-    def _given(self, value: Any, in_torch: bool) -> Any:
-        """A result as the caller wants it."""
-        return tensor_of_array(value) if in_torch else value
+    def _given(self, outputs: Outputs, in_torch: bool) -> Mapping[str, Any]:
+        """Results as the caller wants them."""
+        return {name: tensor_of_array(array) for name, array in outputs.items()} if in_torch else outputs
 
     def _start(self, start: Any) -> dict[str, int]:
         try:
@@ -423,7 +430,7 @@ class Compiled(Executable, ABC):
             case "tile":
                 return str(self.lowered)
             case "triton":
-                from tempo_ir.lowering.triton import print_module
+                from tempo_ir.lowering.triton.module import print_module
 
                 stream = StringIO()
                 print_module(for_triton(self.levels), stream)
@@ -471,8 +478,8 @@ class Native(Compiled):
     def __init__(self, program: Any, settings: Settings, cache: Cache | None = None, packed: Packed | None = None):
         self._cache = cache
         self._packed = packed
-        self._arenas = Arenas()
         super().__init__(program, settings)
+        self._workspaces = Workspaces(self.signature.covered)
 
     def _made(self) -> tuple[Callee, Statistics]:
         begin = time.perf_counter()
@@ -510,10 +517,10 @@ class Native(Compiled):
 
     @property
     def _kept_bytes(self) -> int:
-        return self._arenas.kept
+        return self._workspaces.unused
 
     def _execute(self, frame: Frame, request: Request) -> Outputs:
-        return self.native.execute(frame, request, self._arenas)
+        return self.native.execute(frame, request, self._workspaces)
 
     def ir(self, level: str) -> str:
         return lower_module(self.lowered, self.native.target).text if level == "llvm" else super().ir(level)
@@ -557,6 +564,8 @@ def seed_of(seed: int) -> int:
 
 def _dict_of(argument: str, value: Any, holds: str) -> dict[str, Any]:
     """Raises CallError for what is no dict."""
+    if type(value) is dict:
+        return cast("dict[str, Any]", value)
     try:
         return mapping_of(argument, value, holds)
     except ValueError as error:

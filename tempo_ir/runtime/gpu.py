@@ -21,7 +21,6 @@ from typing import Any
 
 from tempo_ir.dialects import loop
 from tempo_ir.lowering.llvm.host import Site
-from tempo_ir.lowering.triton import print_module
 from tempo_ir.lowering.triton.compiling import TritonCompileError, compile_binaries
 from tempo_ir.lowering.triton.device import (
     CompiledFiles,
@@ -35,6 +34,7 @@ from tempo_ir.lowering.triton.device import (
     triton_version,
 )
 from tempo_ir.lowering.triton.machines import Machine, UnknownMachineError, machine_of
+from tempo_ir.lowering.triton.module import print_module
 from tempo_ir.lowering.triton.package import Package
 from tempo_ir.lowering.triton.style import Style, UnknownPrecisionError, style_of
 from tempo_ir.passes.remarks import is_listening
@@ -49,7 +49,7 @@ from tempo_ir.runtime.packed import Packed, packed_calls, parse_module, text_wit
 from tempo_ir.runtime.room import bytes_text, check_room
 from tempo_ir.runtime.saved import BINARIES, PACKAGE, SavedProgram, check_unchanged, read_saved, write_saved
 from tempo_ir.runtime.statistics import Statistics
-from tempo_ir.runtime.tensors import array_of_tensor
+from tempo_ir.runtime.tensors import array_of_tensor, as_tensor
 from tempo_ir.runtime.tuned import Choices
 
 WAYS_OUT = (
@@ -190,11 +190,11 @@ class TritonProgram(Compiled):
 
     # -- calls
 
-    def _taken(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(values)
+    def _taken(self, value: Any) -> Any:
+        return as_tensor(value)
 
-    def _given(self, value: Any, in_torch: bool) -> Any:
-        return value if in_torch else array_of_tensor(value)
+    def _given(self, outputs: Outputs, in_torch: bool) -> Mapping[str, Any]:
+        return outputs if in_torch else {name: array_of_tensor(tensor) for name, tensor in outputs.items()}
 
     def _check_room(self, frame: Frame, request: Request) -> None:
         """The GPU is asked as memory is taken; rows that wait with the host are the host's."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -20,13 +20,12 @@ from tempo_ir.lowering.llvm.parallel import scratch_pitch
 from tempo_ir.lowering.llvm.target import Target
 from tempo_ir.reference.calls import Outputs
 from tempo_ir.reference.dtypes import Array
-from tempo_ir.runtime.calls import Arenas, Call, Request, address_of
+from tempo_ir.runtime.calls import BRIEF, Request, Workspace, Workspaces
 from tempo_ir.runtime.errors import CompileError
 from tempo_ir.runtime.frames import Callee, Frame
 from tempo_ir.runtime.packed import Packed, packed_calls, unpacked_calls
 from tempo_ir.runtime.threads import MOST_THREADS, borrowed_team, thread_count
 
-_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.POINTER(ctypes.c_int64))
 _HOST = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 
 
@@ -68,48 +67,40 @@ class NativeProgram:
         scratch, is_shared = packed.header["scratch_bytes"], packed.header["is_shared"]
         return NativeProgram(Callee.of(program, buffers), sites, scratch, is_shared, packed.objects, target, library)
 
-    def execute(self, frame: Frame, request: Request, arenas: Arenas, clocks: Array | None = None) -> Outputs:
-        """The outputs of a call of the bounds of a frame, in memory of `arenas`; `clocks` are the numbers of a program
-        that is clocked. Raises CallError where the user's number of threads is none, and what Python code in the call
-        raises."""
-        placed, threads = frame.placement, min(thread_count(), MOST_THREADS if self.is_shared else 1)
-        scratch_size = threads * scratch_pitch(self.scratch_bytes)
-        with arenas.borrow(placed.size, placed.host_size, scratch_size) as (device, host, scratch):
-            call = Call.of(self.callee, frame, device, host, request)
-            self._run(call, scratch, threads, clocks)
-        return call.results()
-
-    def _run(self, call: Call, scratch: Array, threads: int, clocks: Array | None) -> None:
-        call.make_objects()
-        numbers, callbacks = call.scalars, self._callbacks(call)
-        scalars = (ctypes.c_int64 * max(1, len(numbers)))(*numbers)
-        pointers = [ctypes.cast(callback, ctypes.c_void_p).value for callback in callbacks]
-        table = (ctypes.c_void_p * len(pointers))(*pointers)
-        begin = time.perf_counter()
-        with borrowed_team(threads) as team, call.interruptible():
-            addresses = [*call.addresses, address_of(scratch), team]
+    def execute(self, frame: Frame, request: Request, workspaces: Workspaces, clocks: Array | None = None) -> Outputs:
+        """The outputs of a call of the bounds of a frame, in memory of `workspaces`; `clocks` are the numbers of a
+        program that is clocked. Raises CallError where the user's number of threads is none, and what Python code in
+        the call raises."""
+        threads = min(thread_count(), MOST_THREADS) if self.is_shared else 1
+        work = workspaces.take(self.callee, frame, self.sites, threads * scratch_pitch(self.scratch_bytes))
+        try:
             if clocks is not None:
-                addresses.append(address_of(clocks))
-            buffers = (ctypes.c_void_p * len(addresses))(*addresses)
-            self._function(ctypes.addressof(buffers), ctypes.addressof(scalars), ctypes.addressof(table))
+                work.set_clocks(clocks)
+            if threads == 1:
+                self._run(work, request, 0)
+            else:
+                with borrowed_team(threads) as team:
+                    self._run(work, request, team)
+            return work.results(request)
+        finally:
+            workspaces.give(work)
+
+    def _run(self, work: Workspace, request: Request, team: int) -> None:
+        """Where calls were so short that Python hears of Ctrl-C soon enough, nothing is done for it."""
+        work.fill(request, team)
+        frame = work.frame
+        if frame.seconds < BRIEF:
+            self._function(*work.tables)
+            return
+        begin = time.perf_counter()
+        with work.interruptible():
+            self._function(*work.tables)
         if not self.sites:
-            call.frame.seconds = min(call.frame.seconds, time.perf_counter() - begin)
-        call.finish()
+            frame.seconds = min(frame.seconds, time.perf_counter() - begin)
 
     @cached_property
     def _function(self) -> Callable[[int, int, int], int]:
         return _HOST(self.library.address(HOST))
-
-    def _callbacks(self, call: Call) -> Sequence[Any]:
-        def ask(symbols: Any) -> int:
-            return call.ask()
-
-        def site(number: int) -> Callable[[Any], int]:
-            where = self.sites[number]
-            count = len(where.iterators)
-            return lambda symbols: call.run_site(where, symbols[:count])
-
-        return [_CALLBACK(ask), *(_CALLBACK(site(number)) for number in range(len(self.sites)))]
 
 
 class NativeCompiler:

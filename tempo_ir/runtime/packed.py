@@ -28,7 +28,7 @@ from tempo_ir.lowering.storage.intervals import Interval
 from tempo_ir.reference.dtypes import numpy_dtype
 from tempo_ir.runtime.memory import Buffer
 
-MAGIC = b"tempo_ir program 2\n"
+MAGIC = b"tempo_ir program 3\n"
 DIGEST_BYTES, LENGTH_BYTES = 32, 8
 
 

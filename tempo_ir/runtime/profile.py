@@ -111,7 +111,7 @@ class Clocked(Native):
 
     def _execute(self, frame: Frame, request: Request) -> Outputs:
         self.clocks = _fresh_clocks(len(self.launches))
-        return self.native.execute(frame, request, self._arenas, self.clocks)
+        return self.native.execute(frame, request, self._workspaces, self.clocks)
 
     def profile(self) -> Profile:
         """The profile of the last call."""

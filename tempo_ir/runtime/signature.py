@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
+import numpy as np
 from xdsl.ir import Operation
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.types import Extent, Shape, dtype_name, element, shape_of
-from tempo_ir.index import And, Cond, Expr, Space, Sym, evaluate, free_symbols
+from tempo_ir.index import TRUE, And, Cond, Expr, Space, Sym, evaluate, free_symbols
 from tempo_ir.reference.calls import MOST_STEPS, typed_array_of, whole_number
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.runtime.errors import CallError
@@ -28,7 +29,8 @@ Stated: TypeAlias = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """An array of the caller: the bounds of its leading dims, the row at one point, the element type."""
+    """An array of the caller: the bounds of its leading dims, the row at one point, the element type. One that is whole
+    has a row at each point of its dims."""
 
     kind: str
     name: str
@@ -37,6 +39,7 @@ class ArraySpec:
     dtype: DType
     dtype_text: str
     line: str
+    is_whole: bool
 
     @staticmethod
     def of(op: sdg.SourceOp | sdg.OutputOp, space: Space) -> ArraySpec:
@@ -47,8 +50,9 @@ class ArraySpec:
         text = sdg.location_text(op.location)
         element_type = element(row)
         name = op.key.data
+        is_whole = not op.domain.ranges and op.domain.where == TRUE
         return ArraySpec(
-            kind, name, dims, shape_of(row), numpy_dtype(element_type), dtype_name(element_type), text or ""
+            kind, name, dims, shape_of(row), numpy_dtype(element_type), dtype_name(element_type), text or "", is_whole
         )
 
     @property
@@ -64,6 +68,15 @@ class ArraySpec:
     def text(self) -> str:
         """`f32[T, 16, 64]`, for messages."""
         return f"{self.dtype_text}[{', '.join(map(str, self.extents))}]"
+
+    def check_fixed(self, shape: tuple[int, ...]) -> None:
+        """Raises CallError for an array of another rank, or of other extents where these are numbers."""
+        extents = self.extents
+        fits = len(shape) == len(extents) and all(
+            not isinstance(extent, int) or size == extent for size, extent in zip(shape, extents, strict=True)
+        )
+        if not fits:
+            raise self.error(f"is {self.text}, got an array of shape {tuple(shape)}")
 
     def error(self, message: str) -> CallError:
         """An error about this array, with the line that declares it."""
@@ -113,43 +126,91 @@ class Signature:
         """The parameters that an output updates."""
         return tuple(name for name in self.parameters if name in self.outputs)
 
-    def arguments(self, given: Mapping[str, Any], state: Mapping[str, Any]) -> Arguments:
-        """The arguments of a call, checked. Raises CallError naming the argument that does not fit."""
+    @cached_property
+    def covered(self) -> frozenset[str]:
+        """The outputs of which a call writes each element."""
+        return frozenset(name for name, spec in self.outputs.items() if spec.is_whole)
+
+    def arguments(self, given: Mapping[str, Any], state: Mapping[str, Any], taken: Callable[[Any], Any]) -> Arguments:
+        """The arguments of a call, checked; `taken` gives the array of what is none of numpy's. Raises CallError naming
+        the argument that does not fit."""
+        arrays: dict[str, Array] = {}
+        shapes: list[tuple[int, ...]] = []
+        in_torch = False
+        stated = () if len(given) == len(self.inputs) else self._stated(given)
+        if len(state) != len(self.parameters):
+            self._check_names(state)
+        for name, dtype in self._types:
+            array = given.get(name) if name in self.inputs else state.get(name)
+            if type(array) is not np.ndarray or array.dtype is not dtype:
+                tensor = is_torch(array)
+                array = self._checked(name, given, state, taken)
+                in_torch = in_torch or tensor or is_torch(array)
+            arrays[name] = array
+            shapes.append(array.shape)
+        return Arguments(arrays, self.sizes_of(stated, tuple(shapes)), in_torch)
+
+    @cached_property
+    def _types(self) -> list[tuple[str, DType]]:
+        """The arrays that a call takes, in order, and their types."""
+        return [(name, spec.dtype) for name, spec in (*self.inputs.items(), *self.parameters.items())]
+
+    def _checked(
+        self, name: str, given: Mapping[str, Any], state: Mapping[str, Any], taken: Callable[[Any], Any]
+    ) -> Any:
+        """An input or a parameter, checked. Raises CallError where it is missing or does not fit."""
+        if name in self.inputs:
+            if name not in given:
+                self._stated(given)
+            return checked(self.inputs[name], taken(given[name]))
+        if name not in state:
+            self._check_names(state)
+        return checked(self.parameters[name], taken(state[name]))
+
+    def _stated(self, given: Mapping[str, Any]) -> Stated:
+        """The bounds that a call states. Raises CallError for what is no bound, and where an input is missing."""
         stated: list[tuple[str, int]] = []
         for name, value in given.items():
             if name not in self.inputs:
                 if name not in self.params:
                     raise CallError(f"'{name}' is neither an input nor a bound: {self._takes()}")
                 stated.append((name, stated_bound(name, value)))
-        arrays: dict[str, Array] = {}
         for name, spec in self.inputs.items():
             if name not in given:
                 raise spec.error(f"is missing: {self._takes()}")
-            arrays[name] = checked(spec, given[name])
+        return tuple(stated)
+
+    def _check_names(self, state: Mapping[str, Any]) -> None:
+        """Raises CallError where the state holds too few arrays, or others."""
         for name, spec in self.parameters.items():
             if name not in state:
                 raise spec.error("is missing in the state: pass state=exe.init(seed), or a dict with it")
-            arrays[name] = checked(spec, state[name])
         for name in state:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise CallError(
                     f"the state has '{name}', which '{self.name}' does not declare; its parameters are {known}"
                 )
-        return Arguments(arrays, dict(self.bounds_of(tuple(stated), tuple([a.shape for a in arrays.values()]))))
 
     @cached_property
-    def bounds_of(self) -> Callable[[Stated, tuple[tuple[int, ...], ...]], Mapping[str, int]]:
-        """All bounds, of those that the call states and of the shapes of inputs and parameters, in order; worked out
-        once for each. Raises CallError where they do not fit."""
-        return lru_cache(maxsize=64)(self._bounds_of)
+    def sizes_of(self) -> Callable[[Stated, tuple[tuple[int, ...], ...]], Sizes]:
+        """The sizes of a call, of the bounds that it states and of the shapes of inputs and parameters, in order;
+        worked out once for each. Raises CallError where they do not fit."""
+        return lru_cache(maxsize=64)(self._sizes_of)
 
-    def _bounds_of(self, stated: Stated, shapes: tuple[tuple[int, ...], ...]) -> Mapping[str, int]:
+    def _sizes_of(self, stated: Stated, shapes: tuple[tuple[int, ...], ...]) -> Sizes:
         specs = [*self.inputs.values(), *self.parameters.values()]
         bounds = Bounds(self, dict(stated), dict.fromkeys([name for name, _ in stated], "the call"))
         for spec, shape in zip(specs, shapes, strict=True):
+            spec.check_fixed(shape)
+        for spec, shape in zip(specs, shapes, strict=True):
             bounds.read(spec, shape)
-        return bounds.settled(dict(zip(specs, shapes, strict=True)))
+        found = bounds.settled(dict(zip(specs, shapes, strict=True)))
+        return Sizes(found, self.extents(found))
+
+    def extents(self, bounds: Mapping[str, int]) -> dict[str, int]:
+        """The number of points of each dim."""
+        return {dim: evaluate(bound, bounds) for dim, bound in self.space.dims}
 
     def _takes(self) -> str:
         inputs = ", ".join(f"{name}: {spec.text}" for name, spec in self.inputs.items()) or "none"
@@ -158,25 +219,30 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """The value of every bound, and the number of points of each dim."""
+
+    bounds: Mapping[str, int]
+    extents: Mapping[str, int]
+
+
+@dataclass(slots=True)
 class Arguments:
-    """The arrays of a call by name (inputs and parameters), and the value of every bound."""
+    """The arrays of a call by name (inputs and parameters), its sizes, and whether one of the arrays was a tensor of
+    torch."""
 
     arrays: dict[str, Array]
-    bounds: dict[str, int]
+    sizes: Sizes
+    in_torch: bool
 
 
 def checked(spec: ArraySpec, value: Any) -> Array:
-    """The caller's array, with element type, rank and fixed extents as declared; a tensor stays one, wherever it lies.
-    Raises CallError."""
+    """The caller's array, with element type as declared; a tensor stays one, wherever it lies. Raises CallError."""
     try:
         array = typed_array_of(outline_of(value) if is_torch(value) else value, spec.dtype)
     except ValueError as error:
         raise spec.error(f"is {spec.text}, got {error}") from None
-    fits = array.ndim == len(spec.extents) and all(
-        not isinstance(extent, int) or size == extent for size, extent in zip(array.shape, spec.extents, strict=True)
-    )
-    if not fits:
-        raise spec.error(f"is {spec.text}, got an array of shape {array.shape}")
+    spec.check_fixed(array.shape)
     return value if is_torch(value) else array
 
 

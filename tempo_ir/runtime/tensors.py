@@ -6,8 +6,7 @@ torch is never imported here: whoever passes a tensor has imported it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,14 +19,31 @@ def is_torch(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def any_torch(values: Iterable[Any]) -> bool:
-    """Whether results are to be torch tensors: one of the arguments is."""
-    return any(map(is_torch, values))
+def as_array(value: Any) -> Any:
+    """The memory of a tensor, or of whatever else has `__dlpack__`, as an array; other values as they are.
+
+    Nothing is copied of what lies row by row in the memory of this machine.
+    """
+    if is_torch(value):
+        return array_of_tensor(value)
+    if isinstance(value, np.ndarray | np.generic) or not hasattr(value, "__dlpack__"):
+        return cast("Any", value)
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return value  # of a type that dlpack has not, or on another device: numpy is asked as for any value
 
 
-def as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Tensors as arrays over the same memory; other values as they are."""
-    return {name: array_of_tensor(value) if is_torch(value) else value for name, value in values.items()}
+def as_tensor(value: Any) -> Any:
+    """A tensor over the memory of what has `__dlpack__`, wherever it lies; arrays of numpy and other values as they
+    are."""
+    if is_torch(value) or isinstance(value, np.ndarray | np.generic) or not hasattr(value, "__dlpack__"):
+        return cast("Any", value)
+    torch = sys.modules["torch"]
+    try:
+        return torch.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return value
 
 
 def array_of_tensor(tensor: Any) -> Array:
@@ -35,7 +51,7 @@ def array_of_tensor(tensor: Any) -> Array:
     import ml_dtypes
 
     torch = sys.modules["torch"]
-    plain = tensor.detach().cpu().contiguous()
+    plain = tensor.detach().cpu().resolve_neg()
     if plain.dtype == torch.bfloat16:
         return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     return plain.numpy()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ import torch
 from safetensors.numpy import load_file
 
 import tempo_ir as tp
+from benchmarks import compile as compile_benchmark
 from benchmarks import compile_programs, decode, kernels, memory, page, rl, rnn
 from benchmarks.harness import Measurement, Report, Sheet, System, bound_of, compare, finish, grown_bytes
 from benchmarks.llama_torch import CompiledLlama, TorchLlama
@@ -128,6 +130,15 @@ def test_the_gradients_of_the_compile_benchmark_agree() -> None:
     jitted, _ = compile_programs.jax_rnn(9)
     expected = np.asarray(jitted(state["w"], x))
     np.testing.assert_allclose(executable(x=x, state=state)["gradient"], expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("system", ["tempo_ir", "jax"])
+def test_seconds_of_a_process_are_those_since_it_began(system: str) -> None:
+    compiled = compile_benchmark.measure(system, "statements", 2, first=False)
+    process = compile_benchmark.measure(system, "statements", 2, first=True)
+    began = compile_benchmark.began()
+    assert 0.0 < compiled["wall"] < process["wall"] <= time.time() - began + 0.1
+    assert compiled["cpu"] < process["cpu"] <= compile_benchmark.used_cpu()
 
 
 @pytest.mark.parametrize("n", [1, 3, None])

@@ -165,14 +165,20 @@ def check_body(
     """The kernel of several ops against their meaning, one after the other, with all blocks and as machine code."""
     symbols = symbols or {}
     leaf = body_of(make, types)
-    values: dict[SSAValue, np.ndarray] = dict(zip(leaf.body.block.args, inputs, strict=True))
-    for op in leaf.body.block.ops:
-        if isinstance(op, SdgOp):
-            (values[op.results[0]],) = meaning(op, [values[operand] for operand in op.operands], symbols)
-    (expected,) = (values[value] for value in leaf.yielded)
+    expected = meaning_of(leaf, inputs, symbols)
     for blocks, native in ((SMALL, False), (PADDED, False), (CPU, False), (CPU, True)):
         result, _, kernel = run(leaf, inputs, expected.shape, symbols, blocks, native=native)
         compare(result, expected, tolerance, str(kernel))
 
 
-__all__ = ["PADDED", "SMALL", "body_of", "check", "check_body", "data", "kernel_of", "leaf_of", "run"]
+def meaning_of(leaf: LoopKernelOp, inputs: Sequence[np.ndarray], symbols: Mapping[str, int]) -> np.ndarray:
+    """What the ops of a body mean, one after the other."""
+    values: dict[SSAValue, np.ndarray] = dict(zip(leaf.body.block.args, inputs, strict=True))
+    for op in leaf.body.block.ops:
+        if isinstance(op, SdgOp):
+            (values[op.results[0]],) = meaning(op, [values[operand] for operand in op.operands], symbols)
+    (expected,) = (values[value] for value in leaf.yielded)
+    return expected
+
+
+__all__ = ["PADDED", "SMALL", "body_of", "check", "check_body", "data", "kernel_of", "leaf_of", "meaning_of", "run"]

@@ -23,6 +23,14 @@ def test_scan(op: type, reverse: bool, shape: tuple[int, ...], axis: int) -> Non
     check(make, [tensor(F32, shape)], [data(shape)], tolerance=1e-5)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("shape", [(3, 5, 70), (2, 2500), (1, 33)])
+def test_scan_of_rows(reverse: bool, shape: tuple[int, ...]) -> None:
+    """Along the last axis, in vectors, of rows of several blocks too."""
+    make = lambda a: sdg.CumsumOp(a, len(shape) - 1, reverse=reverse, domain=NO_DIMS)  # noqa: E731
+    check(make, [tensor(F32, shape)], [data(shape)], tolerance=1e-4, all_blocks=(CPU,))
+
+
 @pytest.mark.parametrize("t", [0, 1, 6, 9])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_scan_of_a_dynamic_axis(t: int, reverse: bool) -> None:

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import bf16, f32
 
+from tempo_ir.dialects.tile.attributes import PointerType
+from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.lowering.llvm.engine import host_target
-from tempo_ir.lowering.llvm.target import AVX2, SSE, Target
+from tempo_ir.lowering.llvm.kernel import lower_kernel
+from tempo_ir.lowering.llvm.target import AVX2, AVX512, SSE, Target
 from tests.llvm.support import assert_same
 from tests.tile import kernels
 from tests.tile.kernels import Case
@@ -59,6 +62,32 @@ def test_narrower_machines(name: str, target: Target):
 @pytest.mark.parametrize("target", [AVX2, SSE], ids=["avx2", "sse"])
 def test_more_on_narrower_machines(name: str, target: Target):
     run(name, target)
+
+
+@pytest.mark.parametrize("rows", [16, 32])
+@pytest.mark.parametrize("columns", [256, 512])
+def test_products_with_a_bias_take_vectors_along_their_operands(rows: int, columns: int):
+    case = linear_bias(np.random.default_rng(0), rows, columns, 256)
+    text = lower_kernel(case.kernel, AVX512).definition
+    assert "gather" not in text
+    assert "scatter" not in text
+    assert_same(case.kernel, case.arguments, case.grid, case.tolerance)
+
+
+def linear_bias(rng: np.random.Generator, rows: int, columns: int, depth: int) -> Case:
+    """x @ w.T + bias, with w as linear layers store it."""
+    pointer = PointerType(f32)
+    k = KernelBuilder("linear_bias", {"x": pointer, "w": pointer, "bias": pointer, "out": pointer})
+    product = k.dot(
+        k.load(k.view(k["x"], [rows, depth]), (0, rows), (0, depth)),
+        k.load(k.view(k["w"], [columns, depth]), (0, columns), (0, depth)).t,
+        k.const(0.0, f32, [rows, columns]),
+    )
+    bias = k.load(k.view(k["bias"], [columns]), (0, columns))
+    k.store(product + bias[None, :], k.view(k["out"], [rows, columns]), (0, rows), (0, columns))
+    sizes = (rows, depth), (columns, depth), (columns,)
+    arguments = [kernels.normal(rng, *size) for size in sizes]
+    return Case(k.finish(), [*arguments, np.zeros((rows, columns), np.float32)], ())
 
 
 def run(name: str, target: Target | None) -> None:

@@ -11,6 +11,8 @@ from xdsl.ir import Attribute
 
 from tempo_ir.dialects.tile.attributes import UI8, UI32, PointerType, ReduceKind
 from tempo_ir.dialects.tile.builder import KernelBuilder
+from tempo_ir.lowering.llvm.engine import host_target
+from tempo_ir.lowering.llvm.target import AVX2, SSE, Target
 from tempo_ir.reference.tile import numpy_dtype
 from tests.llvm.support import Array, assert_same
 from tests.tile import programs
@@ -28,7 +30,9 @@ def tolerance(element: Attribute) -> float:
     return {f16: 3e-3, bf16: 2e-2, f32: 5e-6, f64: 1e-13}.get(element, 0.0)
 
 
-def check_reduces(kinds: Sequence[str], element: Attribute, x: Array, index_element: Attribute = i64) -> None:
+def check_reduces(
+    kinds: Sequence[str], element: Attribute, x: Array, index_element: Attribute = i64, target: Target | None = None
+) -> None:
     """One kernel with reductions along every axis, each with an output of its own."""
     shape, axes = x.shape, range(x.ndim)
     results = {kind: index_element if kind.startswith("arg") else element for kind in kinds}
@@ -42,7 +46,7 @@ def check_reduces(kinds: Sequence[str], element: Attribute, x: Array, index_elem
             reduced = k.reduce(kind, loaded, axis, index_element)
             k.store(reduced, k.view(k[f"{kind}{axis}"], rest), *((0, n) for n in rest))
             arrays.append(np.zeros(rest, numpy_dtype(results[kind])))
-    assert_same(k.finish(), [x, *arrays], (), tolerance(element))
+    assert_same(k.finish(), [x, *arrays], (), tolerance(element), target)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, (1,), (3,), (16,), (37,), (1000,)], ids=str)
@@ -67,6 +71,22 @@ def test_extreme_values_propagate_nan_and_take_the_first_tie():
     check_reduces(["max", "min", "argmax", "argmin"], f32, x)
 
 
+@pytest.mark.parametrize("target", [None, AVX2, SSE], ids=["host", "avx2", "sse"])
+@pytest.mark.parametrize("element", [f32, f64, bf16], ids=str)
+@pytest.mark.parametrize("extent", [5, 33, 70, 200])
+def test_extreme_values_wherever_nan_is(target, element, extent):
+    """In the first and the last element, in the last vector, in one of two that are looked at together, in all."""
+    x = values(element, (9, extent))
+    x[0, 0] = x[1, -1] = x[2, extent // 2] = x[3, min(16, extent - 1)] = np.nan
+    x[4], x[5], x[6] = np.nan, -np.inf, np.inf
+    check_reduces(["max", "min"], element, x, i64, lesser(target))
+
+
+def lesser(target: Target | None) -> Target | None:
+    """A target that this machine can run: itself where it has no such vectors."""
+    return None if target is None or target.lanes > host_target().lanes else target
+
+
 @pytest.mark.parametrize("shape", [*SHAPES, (37,)], ids=str)
 @pytest.mark.parametrize("element", [f32, i32], ids=str)
 def test_scan(shape, element):
@@ -88,6 +108,18 @@ def test_scan_vector(element):
     x = k.load(k.view(k["x"], [37]), (0, 37))
     k.store(k.scan("sum", x, 0), k.view(k["out"], [37]), (0, 37))
     assert_same(k.finish(), [values(element, (37,)), np.zeros(37, numpy_dtype(element))], (), tolerance(element))
+
+
+@pytest.mark.parametrize("target", [None, AVX2, SSE], ids=["host", "avx2", "sse"])
+@pytest.mark.parametrize("extent", [3, 16, 45, 96])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scan_along_the_lanes(target, extent, reverse):
+    for element, kind in ((f32, "sum"), (f64, "prod"), (i32, "sum"), (i64, "prod"), (i8, "sum")):
+        k = KernelBuilder("kernel", {"x": PointerType(element), "out": PointerType(element)})
+        x = k.load(k.view(k["x"], [extent]), (0, extent))
+        k.store(k.scan(kind, x, 0, reverse), k.view(k["out"], [extent]), (0, extent))
+        arrays = [values(element, (extent,)), np.zeros(extent, numpy_dtype(element))]
+        assert_same(k.finish(), arrays, (), max(tolerance(element), 1e-12), lesser(target))
 
 
 @pytest.mark.parametrize(

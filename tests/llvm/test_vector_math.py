@@ -54,14 +54,12 @@ REFERENCES = {
 
 def evaluate(name: str, x: np.ndarray, target: Target) -> np.ndarray:
     """The function on an array whose length is a multiple of the lanes."""
-    text = Text(target.lanes)
+    text, layout = Text(target.lanes), register_layout("f32" if x.dtype == np.float32 else "f64")
     parameters = (("x", "ptr"), ("y", "ptr"), ("n", "i64"))
     with text.function("f", parameters) as (source, destination, n), text.loop(text.constant(0, "i64"), n, 16) as i:
         for offset in range(0, 16, target.lanes):
-            register = load_vector(Buffer(source, register_layout("f32")), linear(i) + offset)
-            store_vector(
-                Buffer(destination, register_layout("f32")), linear(i) + offset, vector_math.apply(name, register)
-            )
+            register = load_vector(Buffer(source, layout), linear(i) + offset)
+            store_vector(Buffer(destination, layout), linear(i) + offset, vector_math.apply(name, register))
     code = KernelCode("f", text.functions[0], frozenset(text.declarations), parameters, 0, 0)
     library = load_object(compile_object(module_text([code], target), target), target)
     y = np.empty_like(x)
@@ -93,6 +91,44 @@ def test_accuracy(name: str, target: Target | None):
     ulps = np.where(np.abs(want[~special]) < 1.2e-38, 0, error / unit)
     worst = np.argmax(ulps)
     assert ulps[worst] < 4, f"{ulps[worst]} ulp at {x[~special][worst]!r}"
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.parametrize("target", [None, AVX2, SSE], ids=["host", "avx2", "sse"])
+def test_accuracy_of_doubles(name: str, target: Target | None):
+    """Against 80 bits where this machine has them, else against the C library; results below normal numbers too."""
+    host, rng = host_target(), np.random.default_rng(0)
+    scales = [rng.standard_normal(512) * scale for scale in (1e-200, 1e-8, 0.1, 1, 20, 300, 1e5, 1e22, 1e300)]
+    bits = rng.integers(0, 1 << 64, 512, dtype=np.uint64).view(np.float64)
+    extremes = np.array([*SPECIAL[:7], 5e-324, -5e-324, 1e308, 709.7, 709.8, -740.0, -746.0, 1e-310, -2e-308])
+    x = np.concatenate([extremes, *scales, bits])
+    with np.errstate(all="ignore"):
+        got = evaluate(name, x, host if target is None or target.lanes > host.lanes else target)
+        want = REFERENCES[name](x if name == "erf" else x.astype(np.longdouble))
+        rounded = want.astype(np.float64)
+    finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(got[~finite], rounded[~finite])
+    ulps = np.abs((got[finite] - want[finite]) / np.spacing(np.abs(rounded[finite])))
+    worst = np.argmax(ulps)
+    assert ulps[worst] < 4, f"{ulps[worst]} ulp at {x[finite][worst]!r}"
+
+
+@pytest.mark.parametrize("target", [None, AVX2, SSE], ids=["host", "avx2", "sse"])
+def test_results_below_normal_numbers(target: Target | None):
+    """Exponentials fade out gradually; what is close to its argument is so for the least numbers."""
+    host = host_target()
+    target = host if target is None or target.lanes > host.lanes else target
+    low = np.linspace(-87.0, -104.2, 4096).astype(np.float32)
+    least = np.float32(2.0**-149)
+    want = np.exp(low.astype(np.float64))
+    assert np.max(np.abs(evaluate("exp", low, target) - want)) <= least
+    want = 1 / (1 + np.exp(-low.astype(np.float64)))
+    assert np.max(np.abs(evaluate("sigmoid", low, target) - want)) <= 4 * 2.0**-23 * np.exp(-87.0)
+    small = (np.arange(1, 4097) * np.float32(2.0**-149)).astype(np.float32)
+    for name in ("tanh", "sin", "log1p"):
+        assert np.max(np.abs(evaluate(name, small, target) - small)) <= least, name
+    ratio = 2 / np.sqrt(np.pi)
+    assert np.max(np.abs(evaluate("erf", small, target) - ratio * small.astype(np.float64))) <= 2 * least
 
 
 def test_power():

@@ -133,7 +133,9 @@ def test_options_that_are_not_there() -> None:
     program = micro_batches(**SMALL)
     with pytest.raises(CompileError, match="options: there is no pass 'sdg-sum' on the graph"):
         tp.compile(program, options={"sdg-sum": {}})
-    with pytest.raises(CompileError, match="sdg-accumulate has no option 'dim'; its options: steps, memory, dims"):
+    with pytest.raises(
+        CompileError, match="sdg-accumulate has no option 'dim'; its options: steps, memory, products, dims"
+    ):
         tp.compile(program, options={"sdg-accumulate": {"dim": "b"}})
     with pytest.raises(tp.ProgramError, match="has no dim `q`; it declares b"):
         tp.compile(program, options={"sdg-accumulate": {"dims": ("q",)}})

@@ -311,6 +311,35 @@ def test_gradients_are_summed_on_the_way_back() -> None:
             np.testing.assert_allclose(computed[key], value, rtol=1e-9, atol=1e-12)
 
 
+def fed_back_through_time() -> None:
+    """As `back_through_time`, of inputs that are a product with weights of their own."""
+    t, _T = tp.dim("t")
+    x = tp.input("x", tp.f64[4, 3], over=t)
+    w, v = tp.parameter("w", tp.f64[3, 3]), tp.parameter("v", tp.f64[3, 3])
+    h = tp.tensor("h", tp.f64[4, 3], over=t)
+    h[0] = 0.0
+    h[t] = tp.tanh(tp.tanh(x @ v) @ w + h[t - 1] @ w)
+    tp.output("v", tp.grad((h * h).sum(), v))
+
+
+@pytest.mark.parametrize("products", [3, 4, 5, 0])
+def test_sums_of_many_products_a_step_are_kept_on_the_way_back(products: int) -> None:
+    """Each step adds the products of four rows to the gradient of the weights: as many as asked for, or fewer."""
+    before = tp.program(back_through_time)().module
+    for name in BEFORE:
+        apply(before, name)
+    found = apply(before.clone(), "sdg-accumulate", products=products)
+    assert (str(found) == str(before)) == (products in (5, 0))
+    check_values_stay(before, found, SIZES, 1e-9)
+
+
+def test_products_between_the_recurrence_and_the_sum_are_made_at_once() -> None:
+    before = tp.program(fed_back_through_time)().module
+    for name in BEFORE:
+        apply(before, name)
+    assert str(apply(before.clone(), "sdg-accumulate", products=1)) == str(before)
+
+
 def test_a_dim_of_one_point():
     """No point comes before it: the running sum has no case that reads one."""
     text = """

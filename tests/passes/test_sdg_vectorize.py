@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from passes_support import SIZES, apply, check_unchanged, draw, outputs, parse, program_of, transformed
+from passes_support import (
+    SIZES,
+    apply,
+    check_unchanged,
+    check_values_stay,
+    draw,
+    outputs,
+    parse,
+    program_of,
+    transformed,
+)
 from test_sdg_autodiff import ATTENTION_OVER_STATES, BACKWARDS, CAUSAL_ATTENTION, RECURRENT, WINDOW_OF_STATES
 from test_sdg_autodiff import program as gradient_program
 from xdsl.utils.exceptions import PassFailedException
@@ -220,6 +230,39 @@ def test_small_chains_alone_stay():
       sdg.output "y" %y[b, t] in (b, t) : {V}""")
     assert transformed(text, "sdg-vectorize") == transformed(text)
     assert domains(text, "sdg-vectorize", all=True)["y"] == "()"
+
+
+ROWS = """
+    sdg.program @p dims(t: T) {
+      %x = sdg.input "x" in (t) : tensor<2x3xf64>
+      %w = sdg.input "w" : tensor<5x3xf64>
+      %u = sdg.input "u" : tensor<2x5xf64>
+      %p = sdg.contract "bk,nk->bn" %x[t], %w in (t) : (tensor<2x3xf64>, tensor<5x3xf64>) -> tensor<2x5xf64>
+      %q = sdg.add %p[t], %u in (t) : (tensor<2x5xf64>, tensor<2x5xf64>) -> tensor<2x5xf64>
+      %zero = sdg.constant 0.0 : tensor<2x5xf64>
+      %s = sdg.merge {t = 0 : %zero, t > 0 : %h[t - 1]} in (t) : (tensor<2x5xf64>, tensor<2x5xf64>) -> tensor<2x5xf64>
+      %i = sdg.add %s[t], %q[t] in (t) : (tensor<2x5xf64>, tensor<2x5xf64>) -> tensor<2x5xf64>
+      %h = sdg.tanh %i[t] in (t) : (tensor<2x5xf64>) -> tensor<2x5xf64>
+      %all = sdg.sum %h[0:T] axes [0] : (tensor<2x5xf64>) -> tensor<2x5xf64>
+      sdg.output "all" %all : tensor<2x5xf64>
+      {more}
+    }"""
+READ = {
+    "by the recurrence alone": "",
+    "by an output too": 'sdg.output "q" %q[t] in (t) : tensor<2x5xf64>',
+    "whole too": """%z = sdg.sum %q[0:T] axes [0] : (tensor<2x5xf64>) -> tensor<2x5xf64>
+      sdg.output "z" %z : tensor<2x5xf64>""",
+}
+
+
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("rows", [2, 3, 0])
+def test_many_rows_for_a_recurrence_stay_in_its_loop(name: str, rows: int) -> None:
+    """`p` has two rows at each point: where two are many, and nobody but the recurrence reads it, it stays."""
+    text = ROWS.replace("{more}", READ[name])
+    stays = rows == 2 and name == "by the recurrence alone"
+    assert ('"tbk,nk->tbn" %x[0:T]' in transformed(text, "sdg-vectorize", rows=rows)) == (not stays)
+    check_values_stay(parse(text), apply(parse(text), "sdg-vectorize", rows=rows), SIZES, 1e-12)
 
 
 @pytest.mark.parametrize("body", [RECURRENT, BACKWARDS, CAUSAL_ATTENTION, WINDOW_OF_STATES, ATTENTION_OVER_STATES])

@@ -71,6 +71,21 @@ def both(name: str, first: str, second: str, kind: str) -> str:
     )
 
 
+def grown(columns: str) -> str:
+    """The type of `x` with other columns."""
+    return f"tensor<3x{columns}xf64>" if columns.isdigit() else f"tensor<3x?xf64, #sdg.size<{columns}>>"
+
+
+def padded(name: str, source: str, low: str, high: str, columns: str, value: str = "0.0") -> str:
+    shape = f"low {low} high {high} value {value} in (t) : ({M}) -> {grown(columns)}"
+    return f"%{name} = sdg.pad {source} {shape}\n"
+
+
+def summed(lhs: str, rhs: str, columns: str, name: str = "y") -> str:
+    kind = grown(columns)
+    return f"%{name} = sdg.add {lhs}, {rhs} in (t) : ({kind}, {kind}) -> {kind}\n"
+
+
 TWO = constant("a", "100", N) + constant("b", "90", N)
 REGROUPED = {
     "(n + 100) + 90 wraps": (both("add", "100", "90", N), N, ["add"]),
@@ -187,6 +202,31 @@ MOVED = {
         chain(M, "pad {} low [0, 1] high [0, 2] value 1.0", "tensor<3x7xf64>",
         "pad {} low [1, 1] high [0, 0] value 1.0", "tensor<4x8xf64>"), "tensor<4x8xf64>", ["pad"],
     ),
+    "pads side by side": (
+        padded("i", "%x[t]", "[0, 4]", "[0, T]", "T + 8") + padded("j", "%z", "[0, 0]", "[0, T + 4]", "T + 8")
+        + summed("%i[t]", "%j[t]", "T + 8"), grown("T + 8"), ["concat", "pad"],
+    ),
+    "pads side by side, in any order": (
+        padded("i", "%x[t]", "[0, 8]", "[0, 0]", "12") + padded("j", "%z", "[0, 0]", "[0, 8]", "12")
+        + padded("k", "%x[t]", "[0, 4]", "[0, 4]", "12") + summed("%i[t]", "%j[t]", "12", "l")
+        + summed("%l[t]", "%k[t]", "12"), grown("12"), ["concat"],
+    ),
+    "product of what lost an axis": (
+        chain(M, "slice {} take [0:1, 0:4]", "tensor<1x4xf64>", "reshape {}", V)
+        .replace("%y", "%v") + f'%y = sdg.contract "ab,b->a" %z, %v[t] in (t) : ({M}, {V}) -> {U}', U,
+        ["slice", "contract"],
+    ),
+    "outer product of what lost an axis": (
+        f"%i = sdg.slice %x[t] take [0:1, 0:4] in (t) : ({M}) -> tensor<1x4xf64>\n"
+        f"%j = sdg.slice %z take [0:1, 0:3] : ({M}) -> tensor<1x3xf64>\n"
+        f"%k = sdg.reshape %j : (tensor<1x3xf64>) -> {U}\n"
+        f'%y = sdg.contract "ab,c->bc" %i[t], %k in (t) : (tensor<1x4xf64>, {U}) -> {W}', W,
+        ["slice", "slice", "contract"],
+    ),
+    "sum of what lost an axis": (
+        chain(M, "slice {} take [0:3, 1:2]", "tensor<3x1xf64>", "reshape {}", U, "sum {} axes [0]", "tensor<f64>"),
+        "tensor<f64>", ["slice", "sum"],
+    ),
     "product with ones": (
         f"%o = sdg.constant 1.0 : {V}\n"
         f'%y = sdg.contract "ab,b->a" %x[t], %o in (t) : ({M}, {V}) -> {U}', U, ["sum"],
@@ -276,6 +316,15 @@ LEFT_ALONE = {
     "slices apart": f"%i = sdg.slice %x[t] take [0:3, 0:1] in (t) : ({M}) -> tensor<3x1xf64>\n"
     f"%j = sdg.slice %x[t] take [0:3, 2:4] in (t) : ({M}) -> tensor<3x2xf64>\n"
     "%y = sdg.concat %i[t], %j[t] axis 1 in (t) : (tensor<3x1xf64>, tensor<3x2xf64>) -> tensor<3x3xf64>",
+    "pads that overlap": padded("i", "%x[t]", "[0, 3]", "[0, 1]", "8")
+    + padded("j", "%z", "[0, 0]", "[0, 4]", "8") + summed("%i[t]", "%j[t]", "8").rstrip(),
+    "pads apart": padded("i", "%x[t]", "[0, 5]", "[0, 0]", "9")
+    + padded("j", "%z", "[0, 0]", "[0, 5]", "9") + summed("%i[t]", "%j[t]", "9").rstrip(),
+    "pads side by side, one by another number": padded("i", "%x[t]", "[0, 4]", "[0, 0]", "8", "1.0")
+    + padded("j", "%z", "[0, 0]", "[0, 4]", "8") + summed("%i[t]", "%j[t]", "8").rstrip(),
+    "a pad at one point and at another": "%i = sdg.slice %x[t] take [0:3, 0:2] in (t) : ({M}) -> tensor<3x2xf64>\n"
+    "%j = sdg.pad %i[t] low [0, 2] high [0, 0] value 0.0 in (t) : (tensor<3x2xf64>) -> {M}\n"
+    "%y = sdg.add %x[t], %j[t] in (t) : ({M}, {M}) -> {M}",
     "dot product with zeros": f"%o = sdg.constant 0.0 : {V}\n"
     f'%y = sdg.contract "ab,b->a" %x[t], %o in (t) : ({M}, {V}) -> {U}',
     "identity matrix of floats": "%o = sdg.constant dense<[[1.0, 0.0], [0.0, 1.0]]> : tensor<2x2xf64>\n"

@@ -357,3 +357,60 @@ def test_dims_as_numbers_count_on_from_the_start() -> None:
 
     executable = tp.compile(counted())
     assert executable(x=np.zeros(3, np.float32), start={"t": 40})["n"].tolist() == [40.0, 41.0, 42.0]
+
+
+class Script:
+    """A host object whose results are those of a list, one a step."""
+
+    def __init__(self, results: list[object]) -> None:
+        self.results = iter(results)
+
+    def step(self, value: np.ndarray) -> object:
+        result = next(self.results)
+        return result(value) if callable(result) else result
+
+
+@tp.program
+def scripted(shape=(), results=()):
+    t, _ = tp.dim("t")
+    x = tp.input("x", tp.f32[shape], over=t)
+    y, ends = tp.host(lambda: Script(list(results)), name="env").step(x, returns=(tp.f32[shape], tp.bool[()]))
+    tp.output("y", y)
+    tp.output("ends", ends)
+
+
+NUMBERS = [1.0, np.float32(2.0), np.float64(3.0), np.array(4.0), np.array(5.0, np.float32), True, np.int8(7), 8, 9.0]
+
+
+def test_results_of_a_host_may_be_of_another_kind_in_each_step() -> None:
+    results = [(number, bool(n % 2)) for n, number in enumerate(NUMBERS)]
+    given = tp.compile(scripted(results=results))(x=np.zeros(len(results), np.float32))
+    assert given["y"].tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 1.0, 7.0, 8.0, 9.0]
+    assert given["ends"].tolist() == [bool(n % 2) for n in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (np.zeros(3, np.float32), "returned float32 of shape (3,) as result #0, expected float32 of shape (2,)"),
+        (np.zeros(2, np.complex64), "returned complex64 of shape (2,) as result #0"),
+        (np.float32(1.0), "returned float32 of shape () as result #0"),
+        (1.0, "returned float64 of shape () as result #0"),
+    ],
+)
+def test_a_result_is_checked_though_those_before_did_fit(wrong: object, message: str) -> None:
+    right = (np.ones(2, np.float32), False)
+    results: list[object] = [right, right, [*right], (np.ones((4, 2), np.float64)[::2][1], False), (wrong, False)]
+    for target in ("cpu", "reference"):
+        with pytest.raises(ExecutionError) as error:
+            tp.compile(scripted(shape=(2,), results=results), target)(x=np.zeros((5, 2), np.float32))
+        assert message in str(error.value)
+        assert "t = 4" in str(error.value)
+
+
+def test_a_host_may_give_back_what_it_was_given_or_the_same_array_each_time() -> None:
+    own = np.full(2, 9.0, np.float32)
+    results: list[object] = [lambda x: (x, False), lambda x: (x[::-1], True), (own, False), (own, True)]
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    y = tp.compile(scripted(shape=(2,), results=results))(x=x)["y"]
+    assert y.tolist() == [[0.0, 1.0], [3.0, 2.0], [9.0, 9.0], [9.0, 9.0]]

@@ -16,7 +16,7 @@ from tempo_ir.dialects.loop import Loop, ProgramOp
 from tempo_ir.dialects.sdg import Sdg
 from tempo_ir.lowering.kernels.loop_lower_kernels import LoopLowerKernelsPass
 from tempo_ir.reference.loop import run_loop
-from tempo_ir.runtime.calls import Arenas, Request
+from tempo_ir.runtime.calls import Request, Workspaces
 from tempo_ir.runtime.native import NativeProgram
 
 
@@ -43,7 +43,7 @@ def agrees(text: str, arrays: Mapping[str, np.ndarray], bounds: Mapping[str, int
     """Native code and the interpreter give the same outputs."""
     program, native = compiled(text)
     expected = run_loop(program, arrays, bounds)
-    outputs = native.execute(native.callee.frame(bounds), Request(arrays, bounds, 0, {}, {}), Arenas())
+    outputs = native.execute(native.callee.frame(bounds), Request(arrays, bounds, 0, {}, {}), Workspaces())
     for name, array in expected.items():
         assert np.allclose(outputs[name], array, rtol=1e-5, atol=1e-5), (name, outputs[name], array)
     return outputs
@@ -214,7 +214,7 @@ def test_a_loop_that_ends_by_its_data(stop: int) -> None:
           }
         }
         """,
-        {"x": np.arange(1, 10, dtype=np.float32), "limit": np.float32(stop + 1)},
+        {"x": np.arange(1, 10, dtype=np.float32), "limit": np.array(stop + 1, np.float32)},
         {"T": 9},
     )
     assert np.count_nonzero(outputs["y"]) == min(stop + 1, 9)

@@ -16,7 +16,7 @@ from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.sdg import requests_of
 from tempo_ir.reference.loop import run_loop
 from tempo_ir.reference.sdg import run
-from tempo_ir.runtime.calls import Arenas, Request
+from tempo_ir.runtime.calls import Request, Workspaces
 from tempo_ir.runtime.compiler import Levels, Options, lower
 from tempo_ir.runtime.native import NativeProgram
 from tests.fuzz.arguments import admissible, draw
@@ -114,7 +114,7 @@ def natively(native: NativeProgram, arrays: Mapping[str, np.ndarray], bounds: Ma
     """What native code gives, with the arrays of states overwritten."""
     own = {key: array.copy() for key, array in arrays.items()}
     request = Request(own, bounds, 0, {}, {}, donate=True)
-    return native.execute(native.callee.frame(bounds), request, Arenas())
+    return native.execute(native.callee.frame(bounds), request, Workspaces())
 
 
 @pytest.mark.parametrize("passes", PASSES)

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
-from xdsl.dialects.builtin import bf16, f32, i32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Attribute
 
 from tempo_ir.dialects.tile.attributes import INDEX, UI32, PointerType
 from tempo_ir.dialects.tile.builder import KernelBuilder, Value
 from tempo_ir.dialects.tile.elementwise import NegOp
 from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.reference.tile import numpy_dtype
 
 F32 = PointerType(f32)
 Array = np.ndarray[Any, Any]
@@ -93,7 +93,7 @@ def linear(
     k.store(loop.results[0], out, (0, rows), (n, block_columns))
     weights = normal(rng, columns, depth, scale=1 / 16)
     weights = weights if weights_by_column else np.ascontiguousarray(weights.T)
-    weights = weights.astype(ml_dtypes.bfloat16) if element == bf16 else weights
+    weights = weights.astype(numpy_dtype(element))
     arguments = [normal(rng, rows, depth), weights, np.zeros((rows, columns), np.float32)]
     return Case(k.finish(), arguments, (columns // block_columns,))
 
@@ -165,7 +165,7 @@ def rmsnorm_linear(
     product = k.dot(x * scale[:, None] * gain[None, :], w.t, k.const(0.0, f32, [rows, block_columns]))
     k.store(product, k.view(k["out"], [rows, columns]), (0, rows), (n, block_columns))
     weights = normal(rng, columns, depth, scale=1 / 16)
-    weights = weights.astype(ml_dtypes.bfloat16) if element == bf16 else weights
+    weights = weights.astype(numpy_dtype(element))
     tensors = [normal(rng, rows, depth), normal(rng, depth), weights, np.zeros((rows, columns), np.float32)]
     return Case(k.finish(), tensors, (columns // block_columns,))
 

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+TUNING = "tempo_ir.lowering.triton.tuning"
 HEAVY = ("torch", "triton", "sympy", "llvmlite", "jax", "numpy", "islpy", "transformers", "rich")
 
 
@@ -43,3 +44,23 @@ for name, factory in get_all_dialects().items():
     context.get_optional_dialect(name)
 """
     assert not imported_by(code) & set(HEAVY)
+
+
+def test_a_compile_for_the_cpu_imports_what_it_needs_alone():
+    """Each module that is imported is a millisecond of every compile."""
+    code = """
+import os, sys
+os.environ["TEMPO_CACHE_DIR"] = ""
+import tempo_ir as tp
+
+@tp.program
+def double():
+    t, T = tp.dim("t")
+    tp.output("y", tp.input("x", tp.f32[4], over=t) * 2.0)
+
+tp.compile(double())
+print(*(name for name in sys.modules if name.startswith("tempo_ir.lowering.triton.")), file=sys.stderr)
+"""
+    imported = imported_by(code)
+    assert not imported & {"torch", "triton", "jax", "sympy", "transformers", "rich"}
+    assert not {name for name in imported if name.startswith("tempo_ir.lowering.triton.")} - {TUNING}

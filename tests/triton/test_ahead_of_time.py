@@ -14,9 +14,9 @@ from xdsl.context import Context
 
 import tempo_ir as tp
 from tempo_ir.lowering.targets import GPU_PASSES
-from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.compiling import Figures, compile_kernels
 from tempo_ir.lowering.triton.machines import machine_of
+from tempo_ir.lowering.triton.module import kernel_sources
 from tempo_ir.lowering.triton.style import PRECISIONS, KernelSource, Style
 from tempo_ir.runtime.compiler import LOOP_PASSES, PERSIST, Levels, lower, module_of, run_passes
 from tempo_ir.tools import programs

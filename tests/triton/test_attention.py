@@ -13,8 +13,8 @@ import pytest
 import tempo_ir as tp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.kernels.blocks import TARGETS
-from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.interpreter import run_interpreted
+from tempo_ir.lowering.triton.module import kernel_sources
 from tempo_ir.runtime.compiler import lower, module_of
 from tests.triton import catalogue
 

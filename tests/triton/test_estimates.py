@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 import tempo_ir as tp
-from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.compiling import compile_kernels
 from tempo_ir.lowering.triton.estimates import MOST_CANDIDATES, Choice, candidates, estimate
 from tempo_ir.lowering.triton.machines import MACHINES, machine_of
+from tempo_ir.lowering.triton.module import kernel_sources
 from tempo_ir.lowering.triton.style import Style
 from tempo_ir.lowering.triton.tuning import stages_of, warps_of
 from tempo_ir.runtime.compiler import kernels, lower, module_of

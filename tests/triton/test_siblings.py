@@ -7,8 +7,8 @@ import numpy as np
 import tempo_ir as tp
 from tempo_ir.dialects import loop
 from tempo_ir.dialects.tile.structure import KernelOp
-from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.interpreter import run_interpreted
+from tempo_ir.lowering.triton.module import kernel_sources
 from tempo_ir.runtime.compiler import lower, module_of, run_passes
 from tempo_ir.tools.parsing import own_context, parse_module
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import tempo_ir as tp
-from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.interpreter import run_interpreted
+from tempo_ir.lowering.triton.module import kernel_sources
 from tempo_ir.runtime.compiler import lower, module_of
 
 NUMPY = {tp.f32: np.dtype(np.float32), tp.f16: np.dtype(np.float16), tp.bf16: np.dtype(ml_dtypes.bfloat16)}

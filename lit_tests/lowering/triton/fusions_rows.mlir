@@ -21,7 +21,8 @@
 // CHECK-NEXT:      total = tl.sum(chosen_3, axis=1)
 // CHECK-NEXT:      equal_2 = total == 0.0
 // CHECK-NEXT:      chosen_4 = tl.where(equal_2, 1.0, total)
-// CHECK-NEXT:      b1 = exp / chosen_4[:, None]
+// CHECK-NEXT:      quotient = 1.0 / chosen_4
+// CHECK-NEXT:      b1 = exp * quotient[:, None]
 // CHECK-NEXT:      tl.store(b1_ptr + row[:, None] * 100 + col[None, :], b1, mask=inside_col[None, :])
 // CHECK:       # ---- driver.py
 // CHECK:           mul_softmax[(1,)](x, y)

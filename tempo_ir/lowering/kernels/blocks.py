@@ -21,6 +21,12 @@ STREAM = 512
 """Elements of a row of the right operand of a product that a program reads at least, where its rows run along the
 columns of the result: shorter pieces, each on another page, take up to four times as long (measured)."""
 
+BOUND_ROWS = 4
+"""From so many rows on the multiplications of a product take the time, with fewer to read its right operand does."""
+
+LEAST_COLUMNS = 64
+"""Columns of such a program of another product at least: the rows are turned round once for all of them."""
+
 MOST_SHARES = 64
 """Into how many programs a product is cut at most where that is for threads alone."""
 
@@ -30,8 +36,18 @@ WAVES = 2
 LEAST_KEYS = 4
 """Blocks of a share of what is summed, where the greatest number of keys is known."""
 
+LONGEST_ROW = 1 << 15
+"""Elements of a row that a program of one thread holds whole, where it is reduced and read again."""
+
+HELD_ROWS = 1 << 12
+"""Elements of the rows that such a program holds at once: with what is made of them they stay in the first cache."""
+
 WIDEST_HEAD = 256
 """Columns of queries and keys that one program holds whole."""
+
+HELD = 1 << 13
+"""Elements of the left operand of a product that lie in the L1 cache, at least: with few rows those of the right one
+are read whole, in the order of memory."""
 
 SMALLEST_DOT = 16
 """Rows that a tensor core takes at least (triton)."""
@@ -57,7 +73,7 @@ class Blocks:
     filling: int = 0
     share: int = 0
     """A product of few rows is cut along its columns, so that threads may share it, into programs of so many
-    multiplications or more; 0: it is not."""
+    multiplications for a row or more; 0: it is not."""
     multiprocessors: int = 0
     """What programs are shared among; 0 where a few threads are all there is."""
     held_queries: int = 0
@@ -80,19 +96,35 @@ class Blocks:
         """Block along the contiguous axis of a result."""
         return self._block(extent, self.column, self.dynamic)
 
-    def shared_columns(self, extent: Extent, multiplications: int, programs: int, streamed: bool) -> int:
-        """Block along the columns of a product of so many multiplications, with so many programs along other axes; of a
-        product that reads its right operand along the columns, where `streamed`."""
+    def shared_columns(self, extent: Extent, multiplications: int, rows: Extent, programs: int, streamed: bool) -> int:
+        """Block along the columns of a product of so many multiplications and rows, with so many programs along other
+        axes; of a product that reads its right operand along the columns, where `streamed`."""
         block = self.columns(extent)
         if not self.share or not isinstance(extent, int):
             return block
-        least = STREAM if streamed else VECTOR
-        wanted = min(MOST_SHARES, multiplications // self.share) // max(1, programs)
+        least = STREAM if streamed else LEAST_COLUMNS
+        each = self.share * min(BOUND_ROWS, rows if isinstance(rows, int) else BOUND_ROWS)
+        wanted = min(MOST_SHARES, multiplications // each) // max(1, programs)
         return block if wanted <= extent // block else min(block, even_block(extent, max(least, extent // wanted)))
 
     def rows(self, extent: Extent) -> int:
         """Block along the other axis of a result."""
         return self._block(extent, self.row, self.dynamic_row)
+
+    def whole_rows(self, extent: Extent, rows: Extent | None) -> tuple[int, int] | None:
+        """Blocks along a row of so many elements that is reduced and read again, all of it, and along the `rows`; None
+        where rows are read block by block: if they are long or open, and by programs of many threads."""
+        if self.filling or not isinstance(extent, int) or not 1 < extent <= LONGEST_ROW:
+            return None
+        return extent, 1 if rows is None else self.held_rows(extent, rows)
+
+    def held_rows(self, extent: int, rows: Extent) -> int:
+        """Block along rows of so many elements that are read several times: parts of one size, if these are no less
+        than half of what may be held."""
+        most = max(1, min(self.row, HELD_ROWS // extent))
+        if not isinstance(rows, int):
+            return min(self.dynamic_row, most)
+        return next((block for block in range(min(most, rows), most // 2, -1) if rows % block == 0), min(most, rows))
 
     def queries(self, extent: Extent, element: Attribute, others: int = 1) -> int:
         """Block of queries, of each of which there are so many `others` with the same keys; of 16 bits no fewer than a
@@ -139,9 +171,9 @@ class Blocks:
 
         GPUs have no dots of integers wider than 8 bits: those hold all products at once, in registers.
         """
-        block = self.reductions(extent)
         if not self.powers_of_two:
-            return block
+            return self._block(extent, max(self.reduced, HELD // sides[0]), self.dynamic)
+        block = self.reductions(extent)
         if is_float(element):
             if whole and isinstance(extent, int) and extent <= WIDEST_HEAD:
                 block = self.fitted(extent)

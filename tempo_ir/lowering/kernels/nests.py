@@ -122,9 +122,12 @@ def iterated_axes(translator: Translator, owner: object, sinks: Sequence[Sink], 
             others = prod(programs_along(shape[axis], blocks[axis]) for axis in blocks if axis != column)
             work = multiplications(translator, contraction)
             streamed = _is_last_letter(contraction, column)
-            blocks[column] = translator.blocks.shared_columns(shape[column], work, others, streamed)
+            rows = 1 if row is None else shape[row]
+            blocks[column] = translator.blocks.shared_columns(shape[column], work, rows, others, streamed)
             if row is not None:
                 blocks |= {axis: _padded(translator, contraction, blocks[axis]) for axis in (row, column)}
+        else:
+            blocks |= _whole_rows(translator, owner, sinks, column, row)
     return [Iterated(keys[axis], extent, blocks[axis]) for axis, extent in enumerate(shape)]
 
 
@@ -138,6 +141,26 @@ def _blocks_of_rows(
     column = lanes[0] if lanes[0] != rows else lanes[1]
     blocks = {rows: programs.block}
     return blocks if column is None else blocks | {column: translator.blocks.columns(shape[column])}
+
+
+def _whole_rows(
+    translator: Translator, owner: object, sinks: Sequence[Sink], column: int, row: int | None
+) -> dict[int, int]:
+    """The blocks of a result whose rows are reduced for it (a softmax, a norm): whole rows, which are read once for
+    all, few enough for the first cache. The reductions along them get the lane of the result."""
+    ops = _ops(sinks)
+    reducing = [op for op in ops if isinstance(op, (sdg.ReduceOp, sdg.ArgReduceOp, sdg.SoftmaxOp))]
+    if not reducing or any(isinstance(op, (sdg.ContractOp, FoldOp)) for op in ops):
+        return {}
+    classes = _classes_of(sinks)
+    own = {classes.find((sink.value, column)) for sink in sinks}
+    keys = {AxisKey(op, n) for op in reducing for n, axis in reduced_classes(op, classes).items() if {axis} == own}
+    shape = translator.shape(sinks[0].value)
+    blocks = translator.blocks.whole_rows(shape[column], None if row is None else shape[row])
+    if not keys or blocks is None:
+        return {}
+    translator.share_whole({*keys, AxisKey(owner, column)})
+    return {column: blocks[0]} if row is None else {column: blocks[0], row: blocks[1]}
 
 
 def _padded(translator: Translator, op: sdg.ContractOp, block: int) -> int:
@@ -273,8 +296,8 @@ def _contraction(value: SSAValue, shape: Shape) -> sdg.ContractOp | None:
 def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iterated]) -> list[int]:
     """The axes that the grid runs along, in order.
 
-    An axis in segments is not one; nor is a lane where reductions stand, which would be repeated for each of its
-    blocks. Of programs that run a loop the rows are all that the grid has.
+    An axis in segments is not one; nor is a lane along which what is reduced does not vary, which would be reduced
+    again for each of its blocks. Of programs that run a loop the rows are all that the grid has.
     """
     decisions = translator.decisions
     if translator.programs is not None:
@@ -291,7 +314,7 @@ def grid_axes(translator: Translator, sinks: Sequence[Sink], axes: Sequence[Iter
     whole = [number for number in whole if number not in together]
     reducing = [op for op in _ops(sinks, below_products=False) if isinstance(op, _PASSES)]
     if reducing:
-        varying = _varying_axes(sinks, reducing) if translator.blocks.filling else set[int]()
+        varying = _varying_axes(sinks, reducing)
         whole = [number for number in whole if not axes[number].block or number in varying]
     return whole[:GRID_AXES]
 

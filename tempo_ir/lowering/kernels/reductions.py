@@ -95,15 +95,24 @@ def lanes_and_axes(
     `alone` says that a block of it is read for the lanes of the result and for nothing else.
     """
     lanes = lanes_of(at)
-    keys = {axis: AxisKey(owner, axis) for axis in extents}
-    free = [axis for axis in extents if keys[axis] not in translator.decisions.points]
-    chosen = max(free, key=lambda axis: (_weight(extents[axis]), axis), default=None) if len(lanes) < 2 else None
+    keys = {axis: _reduced_key(translator, AxisKey(owner, axis), lanes) for axis in extents}
+    free = [axis for axis in extents if keys[axis] not in translator.decisions.points] if len(lanes) < 2 else []
+    whole = translator.whole
+    chosen = max(free, key=lambda axis: (keys[axis] in whole, _weight(extents[axis]), axis), default=None)
     others = math.prod(extents_of(lanes)) if alone and _is_read(translator, owner) else 0
-    iterated = [
-        Iterated(keys[axis], extent, translator.blocks.reductions(extent, others) if axis == chosen else 0)
-        for axis, extent in extents.items()
-    ]
+    blocks = dict.fromkeys(extents, 0)
+    if chosen is not None:
+        extent = extents[chosen]
+        block = translator.blocks.reductions(extent, others)
+        blocks[chosen] = extent if keys[chosen] in whole and isinstance(extent, int) else block
+    iterated = [Iterated(keys[axis], extent, blocks[axis]) for axis, extent in extents.items()]
     return sorted(iterated, key=lambda axis: axis.block), lanes
+
+
+def _reduced_key(translator: Translator, key: AxisKey, lanes: tuple[Lane, ...]) -> AxisKey:
+    """The axis that is reduced; another one than the whole axis of the result where that has a lane already."""
+    taken = any(translator.key_of(lane) in translator.whole for lane in lanes)
+    return AxisKey(key.owner, key.axis, "again") if taken and key in translator.whole else key
 
 
 def _is_read(translator: Translator, owner: object) -> bool:

@@ -22,11 +22,16 @@ from tempo_ir.lowering.kernels.translator import AxisKey, Carried, Iterated, Tra
 def beside(
     translator: Translator, owner: object, sink: Sink, axis: int, body: Callable[[Mapping[int, Coordinate]], None]
 ) -> list[GridAxis]:
-    """Run `body` at the coordinates of all axes of a sink but one, the last of them being a lane; returns the grid."""
+    """Run `body` at the coordinates of all axes of a sink but one, the last of them being a lane; returns the grid.
+
+    A program of one thread takes a scan along the last axis, where memory is contiguous, row by row: it has no lane.
+    """
     shape = translator.shape(sink.value)
     others = [number for number in range(len(shape)) if number != axis]
     keys = {number: AxisKey(owner, number) for number in others}
     free = [number for number in others if shape[number] != 1 and keys[number] not in translator.decisions.points]
+    if axis == len(shape) - 1 and not translator.blocks.filling:
+        free = []
     axes = {
         number: Iterated(
             keys[number], shape[number], translator.blocks.columns(shape[number]) if number == max(free) else 0

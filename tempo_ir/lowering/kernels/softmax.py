@@ -39,11 +39,13 @@ def emit_softmax(translator: Translator, op: Operation, at: Coordinates) -> Tile
     if any(lane in lanes_of(row) for lane in lanes_of((along,))):
         raise Refine(translator.key_of(lanes_of(row)[0]), points=True)
     if covers(translator, along, translator.shape(op.operand)[op.axis]):
-        greatest, total = _statistics_of_block(translator, op, row, along)
+        weight, total = _weights_of_block(translator, op, row, along)
     else:
         greatest, total = _statistics(translator, op, row)
-    weight = weight_of(translator, _wide(translator, op.operand, at), greatest)
-    quotient = combine(translator.builder, ew.DivOp, weight, nonzero(translator, total))
+        weight = weight_of(translator, _wide(translator, op.operand, at), greatest)
+    # one division per row: the product differs from the quotient by an ulp, less than the weights do
+    share = combine(translator.builder, ew.DivOp, 1.0, nonzero(translator, total))
+    quotient = combine(translator.builder, ew.MulOp, weight, share)
     return Tile(quotient.value.to(translator.element(op.operand)), quotient.lanes)
 
 
@@ -79,15 +81,15 @@ def nonzero(translator: Translator, total: Tile) -> Tile:
     return combine(translator.builder, ew.SelectOp, nothing, 1.0, total)
 
 
-def _statistics_of_block(
+def _weights_of_block(
     translator: Translator, op: sdg.SoftmaxOp, row: Coordinates, along: Coordinate
 ) -> tuple[Tile, Tile]:
-    """The greatest element of a row and the sum of the weights, where one block holds all of it."""
+    """The weights of a row and their sum, where one block holds all of it."""
     tile, lanes = _wide(translator, op.operand, inserted(row, {op.axis: along})), lanes_of(row)
     greatest = reduce_tile(translator, ReduceKind.MAX, tile, along.lane)
-    greatest = Tile(translator.filled(greatest, lanes), lanes)
-    total = reduce_tile(translator, ReduceKind.SUM, weight_of(translator, tile, greatest), along.lane)
-    return greatest, Tile(translator.filled(total, lanes), lanes)
+    weight = weight_of(translator, tile, Tile(translator.filled(greatest, lanes), lanes))
+    total = reduce_tile(translator, ReduceKind.SUM, weight, along.lane)
+    return weight, Tile(translator.filled(total, lanes), lanes)
 
 
 def _statistics(translator: Translator, op: sdg.SoftmaxOp, row: Coordinates) -> tuple[Tile, Tile]:

@@ -197,6 +197,8 @@ class Translator:
         self.fold = fold
         self.shared = shared
         """What reduced axes are the same axis: where one block holds it, all reductions along it share their lane."""
+        self.whole: frozenset[AxisKey] = frozenset()
+        """Axes that are one axis, and held whole: all of them have one lane."""
         self.axis_name = axis_name
         """What an axis is called, where kernels are read by people."""
         self._lanes: dict[tuple[object, ...], Lane] = {}
@@ -558,6 +560,11 @@ class Translator:
         """The lane, or the one of another reduction along the same axis."""
         axis = self.shared.get(self.key_of(lane))
         return lane if axis is None else self._lanes.setdefault((axis, lane.first, lane.size, lane.limit), lane)
+
+    def share_whole(self, keys: Iterable[AxisKey]) -> None:
+        """The axes are one, and one block holds it."""
+        self.whole = frozenset(keys)
+        self.shared = {**self.shared, **dict.fromkeys(self.whole, self.whole)}
 
     def needs_order(self, lane: Lane) -> None:
         """Something depends on where along the axis an element is: the slots of a ring are no order for it."""

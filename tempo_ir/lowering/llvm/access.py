@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tempo_ir.dialects.tile.attributes import element_of, is_unsigned
+from tempo_ir.dialects.tile.elementwise import CastOp
 from tempo_ir.dialects.tile.memory import AccessOp, GatherOp, IndexedAccessOp, LoadOp
 from tempo_ir.dialects.tile.shape import TransOp
 from tempo_ir.lowering.llvm import memory
 from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize, product
-from tempo_ir.lowering.llvm.evaluate import Evaluator, Point, overhang
+from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, overhang
 from tempo_ir.lowering.llvm.memory import Buffer, element_layout
 from tempo_ir.lowering.llvm.text import Register, Text
 
@@ -242,18 +243,54 @@ def load(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> list
 
 
 def prefetch(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> None:
-    """Ask for the memory of points of a loaded tile, perhaps transposed; nothing for another value."""
+    """Ask for the memory of points of a loaded tile, perhaps transposed or converted; nothing for another value."""
+    op, points = _source(value, points)
+    if not isinstance(op, LoadOp):
+        return
+    access = describe(evaluator, op)
+    for point in points:
+        offset = access.offset
+        for axis in access.axes:
+            position = axis.start if axis.tile_axis is None else axis.start + point[axis.tile_axis].position
+            offset = offset + product(evaluator.text, position, axis.stride)
+        memory.prefetch(access.buffer, offset)
+
+
+def _source(value: SSAValue, points: Sequence[Point] = ()) -> tuple[Operation | Block, Sequence[Point]]:
+    """What a tile is made of by conversions and transpositions, and the points of that one."""
     op = value.owner
-    if isinstance(op, TransOp):
-        prefetch(evaluator, op.value, [point[::-1] for point in points])
-    elif isinstance(op, LoadOp):
-        access = describe(evaluator, op)
-        for point in points:
-            offset = access.offset
-            for axis in access.axes:
-                position = axis.start if axis.tile_axis is None else axis.start + point[axis.tile_axis].position
-                offset = offset + product(evaluator.text, position, axis.stride)
-            memory.prefetch(access.buffer, offset)
+    while isinstance(op, TransOp | CastOp):
+        points = [point[::-1] for point in points] if isinstance(op, TransOp) else points
+        op = op.value.owner
+    return op, points
+
+
+def stored_bytes(value: SSAValue) -> int:
+    """The size of an element of a tile where it is loaded from."""
+    op, _ = _source(value)
+    return element_layout(element_of(op.result if isinstance(op, LoadOp) else value)).size
+
+
+def has_pairs(value: SSAValue, axis: int) -> bool:
+    """Is the tile loaded from bf16 that lie side by side along an axis, perhaps transposed or made f32?"""
+    op, points = _source(value, [(At(ZERO, lane=axis == 0), At(ZERO, lane=axis == 1))])
+    along = next((n for n, at in enumerate(points[0]) if at.lane), None)
+    if along is None or not isinstance(op, LoadOp) or len(op.tile_axes) != 2:
+        return False
+    return element_layout(op.view_type.element).is_bfloat and is_contiguous(op, along)
+
+
+def load_pairs(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> list[Register] | None:
+    """For tiles that `has_pairs`: per point twice as many elements as there are lanes, two in a word, the first one in
+    its lower half; None where one may be outside."""
+    op, points = _source(value, points)
+    assert isinstance(op, LoadOp)
+    access = describe(evaluator, op)
+    ends = [tuple(At(at.position + evaluator.lanes, at.lane) if at.lane else at for at in point) for point in points]
+    locations = [locate(evaluator, access, point) for point in (*points, *ends)]
+    if any(place.mask is not None or place.condition is not None for place in locations):
+        return None
+    return [memory.load_words(access.buffer, place.offset) for place in locations[: len(points)]]
 
 
 def _load_vector(text: Text, buffer: Buffer, location: Location, other: Register | None) -> Register:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
+from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from tempo_ir.dialects.tile.attributes import ReduceKind, bit_width, element_of, is_unsigned, shape_of
@@ -22,14 +23,24 @@ from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize
 from tempo_ir.lowering.llvm.elementwise import convert, integer_extremum
 from tempo_ir.lowering.llvm.evaluate import ORIGIN, At, Evaluator, Point, has_lane
 from tempo_ir.lowering.llvm.memory import element_layout
-from tempo_ir.lowering.llvm.text import REDUCTION_FLAGS, Register, Text, Variable
+from tempo_ir.lowering.llvm.text import AVX512_LANES, REDUCTION_FLAGS, Register, Text, Variable, suffix
 
 STREAMED_BYTES = 1 << 17
 """A right operand of more bytes is taken to come from memory, not from a cache."""
 
-ROWS_AHEAD = 4
-"""How many rows of such an operand before they are read their lines are asked for: each starts on a page of its own,
-which stops what the processor does of itself (measured: 2.5 times as fast for rows of 8 KB, 1.3 for rows of 4 KB)."""
+STREAMED_ROWS = 8
+"""Most rows of the left operand for which that matters: with more the right one is read anew for the next rows, from
+the cache."""
+
+AHEAD_BYTES = 1 << 12
+"""How long before they are read the lines of such an operand are asked for: what is on a page of its own the processor
+does not foresee (measured: 2.5 times as fast for rows of 8 KB, 1.3 for rows of 4 KB)."""
+
+LINE = 64
+"""Bytes of a cache line."""
+
+PAIRED_ROWS = 2
+"""Most rows of the left operand that are spread over even and odd positions for the sake of a right one of bf16."""
 
 
 def for_each_block(evaluator: Evaluator, extent: int, step: int, body: Callable[[Linear, int], None]) -> None:
@@ -68,9 +79,10 @@ def dot(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> list[
     return _dot_along_output(evaluator, op, points, depth)
 
 
-def _operands(
-    evaluator: Evaluator, op: DotOp, points: Sequence[Point], depth: At
-) -> tuple[dict[At, Register], dict[At, Register]]:
+Operands = tuple[dict[At, Register], dict[At, Register]]
+
+
+def _operands(evaluator: Evaluator, op: DotOp, points: Sequence[Point], depth: At) -> Operands:
     """The left operand by row and the right one by column, at one depth, in the type of the sum."""
     rows, columns = (list(dict.fromkeys(point[axis] for point in points)) for axis in (0, 1))
     source, total = element_of(op.lhs), element_of(op.result)
@@ -106,8 +118,9 @@ def _dot_along_output(evaluator: Evaluator, op: DotOp, points: Sequence[Point], 
 
 def _dot_along_depth(evaluator: Evaluator, op: DotOp, points: Sequence[Point], depth: int) -> list[Register]:
     """
-    Operands as vectors along K. A large right operand is read one row after the other, as memory likes it (measured:
-    twice as fast as four rows at a time where it comes from memory, 0.85 times where it is in the L2 cache).
+    Operands as vectors along K. What is multiplied with one row is read one row after the other if it is large, as
+    memory likes it; several rows take several at a time, each for all of them (measured: 1.2 to 1.4 times as fast from
+    the L3 cache at 2 to 8 rows, and 1.1 at 1).
     """
     initial = evaluator.at(op.accumulator, points)
     sums: dict[Point, Register] = {}
@@ -124,15 +137,21 @@ def _sums_along_depth(
     """Per point a vector whose lanes add up to the result, from one loop along K."""
     text, lanes = evaluator.text, evaluator.lanes
     zero = text.constant(0, kind, lanes)
-    columns = dict.fromkeys(point[1] for point in points) if _comes_from_memory(evaluator, op) else ()
+    columns = list(dict.fromkeys(point[1] for point in points)) if _comes_from_memory(evaluator, op) else []
+    paired = _is_paired(evaluator, op, depth)
     unroll = min(max(1, 8 // len(points)), 4, -(-depth // lanes)) if len(points) <= 4 else 1
+    unroll = max(2, unroll) if paired else unroll
     totals = [[text.variable(zero) for _ in range(unroll)] for _ in points]
+    line = LINE // access.stored_bytes(op.rhs)
 
     def step(start: Linear, count: int) -> None:
+        halves: list[Operands] = []
         for i in range(0, count, lanes):
-            lhs, rhs = _operands(evaluator, op, points, At(start + i, lane=True))
-            ahead = [(At(start + i), At(column.position + ROWS_AHEAD)) for column in columns]
-            access.prefetch(evaluator, op.rhs, ahead)
+            if not halves and paired and count - i >= 2 * lanes:
+                halves = _paired_operands(evaluator, op, points, start + i)
+            lhs, rhs = halves.pop(0) if halves else _operands(evaluator, op, points, At(start + i, lane=True))
+            if i % line == 0 or line < lanes:
+                access.prefetch(evaluator, op.rhs, _ahead(op, At(start + i), columns))
             for accumulators, point in zip(totals, points, strict=True):
                 a, b = text.broadcast(lhs[point[0]]), text.broadcast(rhs[point[1]])
                 total = accumulators[i // lanes % unroll]
@@ -145,18 +164,62 @@ def _sums_along_depth(
     return [_sum_pairwise([total.get() for total in accumulators]) for accumulators in totals]
 
 
+def _is_paired(evaluator: Evaluator, op: DotOp, depth: int) -> bool:
+    """Is the right operand of bf16 as it lies in memory, along K, and for so few rows that to convert it takes the
+    time?"""
+    few = shape_of(op.lhs)[0] <= PAIRED_ROWS and depth >= 2 * evaluator.lanes
+    return few and element_of(op.result) == f32 and access.has_pairs(op.rhs, 0) and _comes_from_memory(evaluator, op)
+
+
+def _paired_operands(evaluator: Evaluator, op: DotOp, points: Sequence[Point], start: Linear) -> list[Operands]:
+    """
+    The operands at two vectors of positions, of which the first has the even ones, the second the odd ones: where two
+    bf16 are read as one word, each is a float after one instruction. None where an element may be outside.
+    """
+    text, lanes = evaluator.text, evaluator.lanes
+    rows, columns = (list(dict.fromkeys(point[axis] for point in points)) for axis in (0, 1))
+    words = access.load_pairs(evaluator, op.rhs, [(At(start, lane=True), column) for column in columns])
+    if words is None:
+        return []
+    ats = [At(start, lane=True), At(start + lanes, lane=True)]
+    vectors = evaluator.at(op.lhs, [(row, at) for row in rows for at in ats])
+    vectors = [text.broadcast(convert(x, element_of(op.lhs), f32, rounded=False)) for x in vectors]
+    halves: list[Operands] = []
+    for half, order in enumerate([range(0, 2 * lanes, 2), range(1, 2 * lanes, 2)]):
+        lhs = [shuffle.shuffle(a, b, order) for a, b in zip(vectors[::2], vectors[1::2], strict=True)]
+        rhs = [text.bits(word & -(1 << 16) if half else word << 16, "f32") for word in words]
+        halves.append((dict(zip(rows, lhs, strict=True)), dict(zip(columns, rhs, strict=True))))
+    return halves
+
+
+def _ahead(op: DotOp, depth: At, columns: Sequence[At]) -> list[Point]:
+    """What is to be asked for where rows of the right operand are read at one depth: what comes later in a long row
+    that is read alone, else rows to come."""
+    if not columns:
+        return []
+    size = access.stored_bytes(op.rhs)
+    row = shape_of(op.rhs)[0] * size
+    if len(columns) == 1 and row > AHEAD_BYTES:
+        return [(At(depth.position + AHEAD_BYTES // size), columns[0])]
+    rows = max(len(columns), -(-AHEAD_BYTES // row))
+    return [(depth, At(column.position + rows)) for column in columns]
+
+
 def _is_large(op: DotOp) -> bool:
-    return prod(shape_of(op.rhs)) * bit_width(element_of(op.rhs)) >= 8 * STREAMED_BYTES
+    if shape_of(op.lhs)[0] > STREAMED_ROWS:
+        return False
+    return prod(shape_of(op.rhs)) * access.stored_bytes(op.rhs) >= STREAMED_BYTES
 
 
 def _comes_from_memory(evaluator: Evaluator, op: DotOp) -> bool:
-    """Is the right operand read where it is loaded from, and large?"""
+    """Is the right operand read where it is loaded from, and large, for few rows?"""
     return _is_large(op) and op.rhs not in evaluator.environment
 
 
 def _streams(op: DotOp, points: Sequence[Point]) -> list[list[Point]]:
-    """The points that are computed in one loop along K: all, or those of one row of the right operand."""
-    if not _is_large(op):
+    """The points that are computed in one loop along K: all, or, for one row of a large right operand, each alone, so
+    that this one is read as memory likes it best."""
+    if not _is_large(op) or shape_of(op.lhs)[0] > 1 or access.has_pairs(op.rhs, 0):
         return [list(points)]
     groups: dict[At, list[Point]] = {}
     for point in points:
@@ -203,7 +266,7 @@ def reduce(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> li
     extent = shape_of(op.value)[axis]
     along_lanes = not any(has_lane(point) for point in points) and extent >= evaluator.lanes
 
-    def inputs(start: Linear, count: int) -> list[list[Register]]:
+    def inputs(points: Sequence[Point], start: Linear, count: int) -> list[list[Register]]:
         """Per point its inputs at `count` positions from start on, as vectors where the lanes run along the axis."""
         step = evaluator.lanes if along_lanes else 1
         ats = [At(start + i, along_lanes) for i in range(0, count, step)]
@@ -212,11 +275,14 @@ def reduce(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> li
             flat = [evaluator.text.broadcast(x) for x in flat]
         return [flat[i : i + len(ats)] for i in range(0, len(flat), len(ats))]
 
-    reduction = _Positions(evaluator, op) if op.is_position else _Fold(evaluator, op)
-    return reduction.run(inputs, points, extent, along_lanes)
+    if op.is_position:
+        return _Positions(evaluator, op).run(inputs, points, extent, along_lanes)
+    if element_layout(element_of(op.value)).kind[0] == "f" and op.kind.data in (ReduceKind.MAX, ReduceKind.MIN):
+        return _Extremes(evaluator, op).run(inputs, points, extent, along_lanes)
+    return _Fold(evaluator, op).run(inputs, points, extent, along_lanes)
 
 
-Inputs = Callable[[Linear, int], list[list[Register]]]
+Inputs = Callable[[Sequence[Point], Linear, int], list[list[Register]]]
 
 
 class _Fold:
@@ -235,7 +301,7 @@ class _Fold:
         count = -(-extent // step)
         unroll = min(4 if len(points) <= 4 else 1, count)
         if count * len(points) <= 8 or count == unroll:
-            totals = [self.total(group, extent, along_lanes) for group in inputs(ZERO, extent)]
+            totals = [self.total(group, extent, along_lanes) for group in inputs(points, ZERO, extent)]
         else:
             totals = self.loop(inputs, points, extent, along_lanes, unroll)
         return self.across_lanes(totals) if along_lanes else totals
@@ -258,7 +324,7 @@ class _Fold:
         totals: list[list[Variable]] = []
 
         def body(start: Linear, count: int) -> None:
-            for accumulators, group in zip(totals, inputs(start, count), strict=True):
+            for accumulators, group in zip(totals, inputs(points, start, count), strict=True):
                 masked = self.masked(group, count if along_lanes else None)
                 for total, x in zip(accumulators, masked, strict=False):
                     total.set(self.combine(total.get(), x))
@@ -282,6 +348,66 @@ class _Fold:
         if self.kind is ReduceKind.SUM:
             return sum_lanes(totals)
         return [shuffle.horizontal(horizontal_name(self.kind, x, self.is_unsigned), x) for x in totals]
+
+
+EXTREMES_AT_ONCE = 4
+"""Points whose extremes one loop finds: each has a mask, of which registers hold few."""
+
+
+class _Extremes(_Fold):
+    """
+    The greatest or least float, or NaN where there is one. Numbers are compared as if there were none, which is one
+    instruction, and NaN is looked for beside, in two vectors at a time: half the work of comparing with NaN.
+    """
+
+    def run(self, inputs: Inputs, points: Sequence[Point], extent: int, along_lanes: bool) -> list[Register]:
+        groups = [points[i : i + EXTREMES_AT_ONCE] for i in range(0, len(points), EXTREMES_AT_ONCE)]
+        return [x for group in groups for x in self.group(inputs, group, extent, along_lanes)]
+
+    def group(self, inputs: Inputs, points: Sequence[Point], extent: int, along_lanes: bool) -> list[Register]:
+        """The extremes of a few points."""
+        step = self.text.lanes if along_lanes else 1
+        lanes = self.text.lanes if along_lanes or any(has_lane(point) for point in points) else 0
+        unroll = min(4, -(-extent // step))
+        kind = element_layout(self.element).kind
+        start = self.text.constant(identity(self.kind, kind, self.is_unsigned), kind, lanes)
+        best = [[self.text.variable(start) for _ in range(unroll)] for _ in points]
+        unordered = [self.text.variable(self.flag(self.text.constant(0, "i1", lanes))) for _ in points]
+
+        def body(first: Linear, count: int) -> None:
+            for accumulators, seen, group in zip(best, unordered, inputs(points, first, count), strict=True):
+                vectors = self.masked(group, count if along_lanes else None)
+                for total, x in zip(accumulators, vectors, strict=False):
+                    total.set(self.better(x, total.get()))
+                found = [self.text.compare("uno", x, y) for x, y in zip(vectors[::2], vectors[1::2], strict=False)]
+                if len(vectors) % 2:
+                    found.append(self.text.compare("uno", vectors[-1], vectors[-1]))
+                seen.set(combine_pairwise([seen.get(), *map(self.flag, found)], Register.__or__))
+
+        for_each_block(self.evaluator, extent, unroll * step, body)
+        results: list[Register] = []
+        for accumulators, seen in zip(best, unordered, strict=True):
+            extreme = combine_pairwise([total.get() for total in accumulators], self.better)
+            is_nan = seen.get() if seen.kind == "i1" else self.text.compare("ne", seen.get(), 0)
+            if along_lanes:
+                extreme, is_nan = self.across(extreme), shuffle.horizontal("or", is_nan)
+            results.append(self.text.select(is_nan, float("nan"), extreme))
+        return results
+
+    def better(self, a: Register, b: Register) -> Register:
+        """The greater or lesser; b, which is a number, where a is NaN."""
+        return self.text.select(self.text.compare("ogt" if self.kind is ReduceKind.MAX else "olt", a, b), a, b)
+
+    def flag(self, mask: Register) -> Register:
+        """A mask in the form that registers hold: bits where vectors have 16 lanes (AVX-512), else as wide as lanes."""
+        if not mask.lanes or mask.lanes == AVX512_LANES:
+            return mask
+        return self.text.convert("sext", mask, "i64" if bit_width(self.element) == 64 else "i32")
+
+    def across(self, x: Register) -> Register:
+        """The extreme of the lanes of numbers."""
+        name = "fmax" if self.kind is ReduceKind.MAX else "fmin"
+        return self.text.call(f"llvm.vector.reduce.{name}.{suffix(x.kind, x.lanes)}", x.kind, 0, x, flags="nnan nsz")
 
 
 def identity(kind: ReduceKind, register_kind: str, unsigned: bool) -> float:
@@ -357,7 +483,7 @@ class _Positions:
     def run(self, inputs: Inputs, points: Sequence[Point], extent: int, along_lanes: bool) -> list[Register]:
         text, lanes = self.text, self.text.lanes
         step = lanes if along_lanes else 1
-        first = inputs(ZERO, step)
+        first = inputs(points, ZERO, step)
         values = [text.variable(group[0]) for group in first]
         positions = [
             text.variable(text.iota("i32") if along_lanes else text.constant(0, "i32", group[0].lanes))
@@ -369,7 +495,7 @@ class _Positions:
             position = text.convert("trunc", materialize(text, start), "i32") if not start.is_constant else None
             position = text.constant(start.constant, "i32") if position is None else position
             position = text.broadcast(position) + text.iota("i32") if along_lanes else position
-            for value, best, group in zip(values, positions, inputs(start, count), strict=True):
+            for value, best, group in zip(values, positions, inputs(points, start, count), strict=True):
                 x, old = group[0], value.get()
                 better = self.better(x, old)
                 if count < step:

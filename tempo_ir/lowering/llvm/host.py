@@ -1,12 +1,13 @@
 """The host program: the loops of a loop program, with its launches as calls, as one native function.
 
-    i32 @host(void** buffers, i64* scalars, i32 (**callbacks)(i64* symbols))
+    i32 @host(void** buffers, i64* scalars, i32 (**callbacks)())
 
 - `buffers` holds the address of each buffer of the program, in order, then that of the kernels' scratch and that of a
   team of threads, null where there is but one (see `parallel`);
   `scalars` the bounds, then the seed, where each dim starts, and the most that a bound may be that a loop gives.
-- What only Python can do (host calls, leaves without a tile form, errors) is a *site*: `callbacks[1 + n]` is called
-  with the values of the iterators round it. What it returns is not 0 when it raised: the program stops and returns 1.
+- What only Python can do (host calls, leaves without a tile form, errors) is a *site*: `callbacks[1 + n]` is called,
+  the values of the iterators round it behind the scalars. What it returns is not 0 when it raised: the program stops
+  and returns 1.
 - A loop that gives a bound is a site too, called when it has ended, with the bound.
 - Copies to the memory of the host and back are copies of bytes: here it is memory like any other.
 - A program that is *clocked*, for a profile, is given one more address, of i64 numbers: the cycles of the call, then of
@@ -132,14 +133,13 @@ class _HostText:
 
     def finished(self) -> str:
         """The text of the function."""
-        depth = max([1, *(len(site.iterators) for site in self.sites)])
         if self.clocked:
             self._add_cycles(0, self.begin)
         return "\n".join(
             [
                 f"define i32 @{HOST}(ptr %buffers, ptr %scalars, ptr %callbacks) {{",
                 "entry:",
-                f"  %symbols = alloca [{depth} x i64]",
+                f"  %symbols = getelementptr i64, ptr %scalars, i64 {len(scalar_names(self.program))}",
                 "  %deadline = alloca i64",
                 "  store i64 0, ptr %deadline",
                 *self.lines,
@@ -405,7 +405,7 @@ class _HostText:
     def _call(self, number: int, after: str) -> None:
         """Call a call-back and go on at `after` if it returns 0."""
         function = self._loaded("ptr", "%callbacks", number)
-        result = self.value(f"call i32 {function}(ptr %symbols)")
+        result = self.value(f"call i32 {function}()")
         going = self.value(f"icmp eq i32 {result}, 0")
         self.lines += [f"  br i1 {going}, label %{after}, label %stop", f"{after}:"]
         self.exits += 1

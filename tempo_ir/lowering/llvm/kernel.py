@@ -14,9 +14,9 @@ is written twice, without those masks and with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
 
@@ -42,13 +42,16 @@ from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm import access, contraction, random, values
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
 from tempo_ir.lowering.llvm.evaluate import Evaluator, Handler
+from tempo_ir.lowering.llvm.invariant import program_levels
 from tempo_ir.lowering.llvm.memory import element_layout
 from tempo_ir.lowering.llvm.plan import Plan
 from tempo_ir.lowering.llvm.scratch import Arena, Scratch
-from tempo_ir.lowering.llvm.simplify import inline_single_trips
+from tempo_ir.lowering.llvm.simplify import inline_single_trips, merge_equal
 from tempo_ir.lowering.llvm.statements import Lowering
 from tempo_ir.lowering.llvm.target import AVX512, Target
 from tempo_ir.lowering.llvm.text import KINDS, Register, Text
+
+Environment = dict[SSAValue, Scratch | Register | Linear]
 
 HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(
     {
@@ -90,12 +93,19 @@ class KernelCode:
 def lower_kernel(kernel: KernelOp, target: Target = AVX512) -> KernelCode:
     """Lower a kernel; `kernel` is not changed. Raises UnsupportedKernel where the back end lacks something."""
     kernel = inline_single_trips(kernel)
+    merge_equal(kernel)
     text = Text(target.lanes)
     name = kernel.sym_name.data
     parameters = _parameters(kernel)
     with text.function(name, parameters) as registers:
         arena = Arena(text, registers[-1])
-        _grid(_Kernel(kernel, target, text, arena, registers), len(kernel.grid.data) - 1, {})
+        state = _Kernel(kernel, target, text, arena, registers, Plan(kernel, target), program_levels(kernel))
+        environment: Environment = {
+            argument: linear(register) if isinstance(argument.type, IndexType) else register
+            for argument, register in zip(kernel.body.block.args, registers, strict=False)
+        }
+        with text.when(_has_programs(state)) if _shared(state, 0, ()) else nullcontext():
+            _grid(state, len(kernel.grid.data) - 1, _Known({}, environment, frozenset()))
     return KernelCode(
         name,
         text.functions[0],
@@ -143,26 +153,82 @@ class _Kernel:
     text: Text
     arena: Arena
     registers: Sequence[Register]
+    plan: Plan
+    levels: Mapping[Operation, int]
+    """The level of the grid's loops before which each op of the body can be computed (`program_levels`)."""
 
 
-def _grid(state: _Kernel, axis: int, programs: dict[int, Register]) -> None:
+@dataclass(frozen=True)
+class _Known:
+    """What has been computed outside of a loop over programs: their ids, values, and the ops that gave these."""
+
+    programs: Mapping[int, Register]
+    environment: Environment
+    done: frozenset[Operation]
+
+
+def _grid(state: _Kernel, axis: int, known: _Known) -> None:
     """The loops over programs, the last axis outermost; inside them the body."""
     if axis < 0:
-        _versions(state, programs)
+        _versions(state, known)
         return
-    arguments = len(state.kernel.body.block.args)
-    low, high = state.registers[arguments + 2 * axis], state.registers[arguments + 2 * axis + 1]
-    with state.text.loop(low, high, 1) as program:
-        _grid(state, axis - 1, {**programs, axis: program})
+    text, known = state.text, _kept_outside(state, axis, known)
+    low, high = _range(state, axis)
+    with text.loop(low, high, 1) as program:
+        _grid(state, axis - 1, replace(known, programs={**known.programs, axis: program}))
 
 
-def _versions(state: _Kernel, programs: dict[int, Register]) -> None:
+def _range(state: _Kernel, axis: int) -> tuple[Register, Register]:
+    """The programs along an axis that a call runs."""
+    first = len(state.kernel.body.block.args) + 2 * axis
+    return state.registers[first], state.registers[first + 1]
+
+
+def _has_programs(state: _Kernel) -> Register:
+    """Does a call run any program?"""
+    some: Register | None = None
+    for axis in range(len(state.kernel.grid.data)):
+        some = state.text.both(some, state.text.compare("slt", *_range(state, axis)))
+    assert some is not None
+    return some
+
+
+def _shared(state: _Kernel, axis: int, done: Collection[Operation]) -> list[Operation]:
+    """The ops of the body, of those not done, that all programs along the axes up to `axis` share; none of them where
+    none is kept in scratch."""
+    shared = [op for op, level in state.levels.items() if level > axis and op not in done]
+    is_worth = any(not state.plan.is_inline(value) for op in shared for value in op.results)
+    return shared if is_worth else []
+
+
+def _kept_outside(state: _Kernel, axis: int, known: _Known) -> _Known:
+    """
+    Compute what all programs along the axes up to `axis` share, where it is kept in scratch and needs no condition:
+    rows that are normalised, an operand of a dot that is turned round.
+    """
+    shared = _shared(state, axis, known.done)
+    if not shared:
+        return known
     text = state.text
-    full, conditions = _version(state, programs, assume=True)
+    text.open()
+    lowering = _lowering(state, known, assume=True)
+    lowering.run(shared)
+    lines = text.close()
+    if lowering.evaluator.bounds.conditions:
+        state.arena.reset()
+        return known
+    text.lines(lines)
+    state.arena.keep()
+    return replace(known, environment=lowering.evaluator.environment, done=known.done | frozenset(shared))
+
+
+def _versions(state: _Kernel, known: _Known) -> None:
+    text = state.text
+    full, conditions = _version(state, known, assume=True)
     if not conditions:
         text.lines(full)
         return
-    masked, _ = _version(state, programs, assume=False)
+    masked, _ = _version(state, known, assume=False)
     condition: Register | None = None
     for x in conditions:
         condition = text.both(condition, text.compare("sge", materialize(text, x), 0))
@@ -170,20 +236,23 @@ def _versions(state: _Kernel, programs: dict[int, Register]) -> None:
     text.branch(condition, full, masked)
 
 
-def _version(state: _Kernel, programs: dict[int, Register], assume: bool) -> tuple[list[str], Sequence[Linear]]:
+def _version(state: _Kernel, known: _Known, assume: bool) -> tuple[list[str], Sequence[Linear]]:
     """The body's lines, and what they assume."""
-    kernel, text, grid = state.kernel, state.text, state.kernel.grid.data
-    bounds = Bounds(assume, text.level)
-    for axis, program in programs.items():
-        bounds.learn(program, lower=[ZERO], upper=[] if grid[axis] == DYNAMIC else [Linear(grid[axis] - 1)])
-    environment: dict[SSAValue, Scratch | Register | Linear] = {}
-    for argument, register in zip(kernel.body.block.args, state.registers, strict=False):
-        environment[argument] = linear(register) if isinstance(argument.type, IndexType) else register
-    concurrent = DYNAMIC in grid or prod(grid) > 1
-    evaluator = Evaluator(text, HANDLERS, bounds, environment)
+    text = state.text
+    lowering = _lowering(state, known, assume)
     state.arena.reset()
-    lowering = Lowering(evaluator, Plan(kernel, state.target), state.target, state.arena, programs, concurrent)
     text.open()
     with nullcontext() if assume else text.keep_inside():
-        lowering.run(kernel.body.block)
-    return text.close(), list(bounds.conditions)
+        lowering.run(op for op in state.kernel.body.block.ops if op not in known.done)
+    return text.close(), list(lowering.evaluator.bounds.conditions)
+
+
+def _lowering(state: _Kernel, known: _Known, assume: bool) -> Lowering:
+    """The lowering of ops of the body, where so much is known."""
+    grid = state.kernel.grid.data
+    bounds = Bounds(assume, state.text.level)
+    for axis, program in known.programs.items():
+        bounds.learn(program, lower=[ZERO], upper=[] if grid[axis] == DYNAMIC else [Linear(grid[axis] - 1)])
+    concurrent = DYNAMIC in grid or prod(grid) > 1
+    evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment))
+    return Lowering(evaluator, state.plan, state.target, state.arena, known.programs, concurrent)

@@ -89,6 +89,8 @@ class Costs:
         if storage is Storage.COLUMNS:
             # not yet emitted: the carried values of a loop are laid out before its body
             return each if lane in (None, 1) or shape[1] < self.lanes else prod(shape) * 2.0
+        if storage is Storage.ROWS:
+            return each if lane in (None, 0) else prod(shape) * 2.0
         if storage is Storage.SCRATCH:
             return each
         match op:
@@ -130,10 +132,11 @@ class Costs:
             products = elements * -(-depth // self.lanes)
             return cost + products + elements * 3 + self.cost(op.lhs, 1) + self.cost(op.rhs, 0)
         cost += each * depth
-        # a block of rows and columns reads each scalar and each vector once
+        # a block of accumulators reads each scalar and each vector once, and there are several blocks
+        rows, columns = shape_of(op.result)
         if lane == 1:
-            return cost + self.cost(op.lhs, None) / 8 + self.cost(op.rhs, 1)
-        return cost + self.cost(op.lhs, 0) + self.cost(op.rhs, None) / 8
+            return cost + self.cost(op.lhs, None) / 8 + self.cost(op.rhs, 1) * max(1.0, rows / 8)
+        return cost + self.cost(op.lhs, 0) * max(1.0, columns / 8) + self.cost(op.rhs, None) / 8
 
     def _reduce(self, op: ReduceOp, lane: int | None) -> float:
         axis = op.axis_number

@@ -101,7 +101,7 @@ def _body(lowering: Lowering, op: ForOp, counter: Linear, carries: Sequence[Carr
     environment[block.args[0]] = counter
     for argument, carry in zip(block.args[1:], carries, strict=True):
         environment[argument] = _value(carry, argument)
-    lowering.run(block)
+    lowering.run(block.ops)
     _carry_on(lowering, op, carries)
 
 

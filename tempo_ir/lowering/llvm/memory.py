@@ -114,6 +114,14 @@ def load_vector(
     return x if other is None else text.select(mask, x, other)
 
 
+def load_words(buffer: Buffer, offset: Linear) -> Register:
+    """Consecutive elements of 16 bits, two in each lane of a vector of 32 bits, as they are stored."""
+    text = buffer.pointer.text
+    type_ = vector_type("i32", text.lanes)
+    instruction = f"load {type_}, ptr {buffer.at(offset).name}, align {buffer.element.size}"
+    return text.new(instruction, "i32", text.lanes)
+
+
 def store(buffer: Buffer, offset: Linear, x: Register) -> None:
     """One element."""
     encoded = encode(buffer.element, x)

@@ -76,7 +76,7 @@ class Scratch:
 class Arena:
     """
     Where scratch comes from: the stack while it is little, then the arena whose pointer the kernel is given. `reset`
-    starts over for the other version of a kernel, of which only one runs.
+    starts over for the other version of a kernel, of which only one runs; what `keep` was told of stays.
     """
 
     def __init__(self, text: Text, pointer: Register):
@@ -85,10 +85,15 @@ class Arena:
         self.bytes = 0
         self._stack = 0
         self._used = 0
+        self._kept = 0
+
+    def keep(self) -> None:
+        """What has been allocated is needed as long as the kernel runs."""
+        self._kept = self._used
 
     def reset(self) -> None:
-        """Reuse the arena from its start."""
-        self._used = 0
+        """Reuse the arena from where it is not kept."""
+        self._used = self._kept
 
     def allocate(self, kind: str, shape: Sequence[int], lane: int, padded: bool, panel: int | None = None) -> Scratch:
         """A tile of registers of `kind`, contiguous along `lane`."""

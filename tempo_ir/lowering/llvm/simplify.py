@@ -1,10 +1,15 @@
-"""Before lowering: loops of one trip become their bodies, so that a block that spans a whole axis costs nothing."""
+"""Before lowering: loops of one trip become their bodies, so that a block that spans a whole axis costs nothing, and
+what a kernel computes twice it computes once."""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import SSAValue
+from collections.abc import Hashable, Mapping
+from collections.abc import Set as AbstractSet
 
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from tempo_ir.dialects.tile.memory import GatherOp, IndexedWriteOp, LoadOp, WriteOp
 from tempo_ir.dialects.tile.shape import ConstOp
 from tempo_ir.dialects.tile.structure import ForOp, KernelOp
 
@@ -48,3 +53,29 @@ def _inline(op: ForOp) -> None:
     for result, value in zip(op.carried, results, strict=True):
         result.replace_all_uses_with(value)
     op.detach()
+
+
+def merge_equal(kernel: KernelOp) -> None:
+    """Ops that compute the same become one, as the rows that two products of a kernel each normalise; loads too, of
+    memory that the kernel does not write."""
+    written = {op.view_op.pointer for op in kernel.walk() if isinstance(op, WriteOp | IndexedWriteOp)}
+    _merge_equal(kernel.body.block, {}, written)
+
+
+def _merge_equal(block: Block, outside: Mapping[Hashable, Operation], written: AbstractSet[SSAValue]) -> None:
+    known = dict(outside)
+    for op in list(block.ops):
+        if op.regions:
+            for region in op.regions:
+                for inner in region.blocks:
+                    _merge_equal(inner, known, written)
+            continue
+        if not op.results or (isinstance(op, LoadOp | GatherOp) and op.view_op.pointer in written):
+            continue
+        named = tuple(sorted((op.properties | op.attributes).items()))
+        types = tuple(result.type for result in op.results)
+        first = known.setdefault((type(op), tuple(op.operands), named, types), op)
+        if first is not op:
+            for old, new in zip(op.results, first.results, strict=True):
+                old.replace_all_uses_with(new)
+            op.detach()

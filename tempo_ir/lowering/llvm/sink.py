@@ -1,6 +1,7 @@
 """
 Sinks: where tile values are written, block of registers by block of registers. A sink is a nest of loops over the
-tile's index space, lanes outermost; it asks the evaluator for all points of a block at once.
+tile's index space, lanes innermost, as memory likes it, or, round a dot, which reads its right operand once for all
+rows, outermost; it asks the evaluator for all points of a block at once.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def block_shape(shape: tuple[int, ...], lane: int | None, has_dot: bool, registe
     steps[lane] = min(-(-shape[lane] // lanes), block_vectors) * lanes
     for axis in others:
         steps[axis] = min(block_rows, shape[axis])
-    return BlockShape(tuple(steps), (lane, *others))
+    return BlockShape(tuple(steps), (lane, *others) if has_dot else (*others, lane))
 
 
 def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target, write: Write) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects.tile.attributes import element_of, shape_of
 from tempo_ir.dialects.tile.memory import AtomicAddOp, IndexedWriteOp, ScatterAddOp, ViewOp, WriteOp
@@ -49,9 +49,9 @@ class Lowering:
         """Cost estimates in the present environment."""
         return Costs(self.plan, self.evaluator.environment, self.target.lanes)
 
-    def run(self, block: Block) -> None:
-        """Emit every op of a block."""
-        for op in block.ops:
+    def run(self, ops: Iterable[Operation]) -> None:
+        """Emit ops of a block, in order."""
+        for op in ops:
             self.evaluator.frames = [{}]
             self.statement(op)
 
@@ -93,7 +93,7 @@ class Lowering:
         for region in (op.then, op.otherwise):
             text.open()
             if region is not None:
-                self.run(region.block)
+                self.run(region.block.ops)
             lines.append(text.close())
         text.branch(condition, *lines)
 
@@ -104,15 +104,16 @@ class Lowering:
         shape, kind = shape_of(value), element_layout(element_of(value)).kind
         if isinstance(op, ScanOp):
             return self.keep_scan(op, kind)
-        lanes = self.target.lanes
-        if self.plan.of(value) is Storage.COLUMNS and shape[1] >= lanes:
-            runs_along = [self.plan.runs_along(value, axis, computed=True) for axis in (0, 1)]
-            panel = 2 * lanes if shape[1] % (2 * lanes) == 0 and shape[1] > 2 * lanes else None
-            scratch = self.arena.allocate(kind, shape, 1, padded=True, panel=panel)
-            if runs_along[0] and not runs_along[1] and shape[0] >= lanes and kind != "i1":
+        lanes, storage = self.target.lanes, self.plan.of(value)
+        lane = {Storage.ROWS: 0, Storage.COLUMNS: 1}.get(storage)
+        if lane is not None and shape[lane] >= lanes:
+            along = [self.plan.runs_along(value, axis, computed=True) for axis in (lane, 1 - lane)]
+            in_panels = lane == 1 and shape[1] % (2 * lanes) == 0 and shape[1] > 2 * lanes
+            scratch = self.arena.allocate(kind, shape, lane, padded=True, panel=2 * lanes if in_panels else None)
+            if along == [False, True] and shape[1 - lane] >= lanes and kind != "i1":
                 self.fill_transposed(value, scratch)
             else:
-                fill(self.evaluator, value, scratch, 1, self.target)
+                fill(self.evaluator, value, scratch, lane, self.target)
             return scratch
         lane = self.costs().best_lane(value)
         scratch = self.arena.allocate(kind, shape, len(shape) - 1 if lane is None else lane, padded=lane is not None)
@@ -120,9 +121,10 @@ class Lowering:
         return scratch
 
     def keep_scan(self, op: ScanOp, kind: str) -> Scratch:
-        """Fill scratch with a scan, the lanes on the other axis if it is long enough."""
+        """Fill scratch with a scan, the lanes on the other axis if it is long enough, on its own if it is the only
+        one."""
         shape = shape_of(op.value)
-        lane = None
+        lane = 0 if len(shape) == 1 and shape[0] >= self.target.lanes and kind != "i1" else None
         if len(shape) == 2 and shape[1 - op.axis_number] >= self.target.lanes // 2:
             lane = 1 - op.axis_number
         contiguous = len(shape) - 1 if lane is None else lane
@@ -132,31 +134,35 @@ class Lowering:
 
     def fill_transposed(self, value: SSAValue, scratch: Scratch) -> None:
         """
-        Read squares along axis 0, transpose them in registers and write them along axis 1. The order is none that the
-        processor foresees: the lines of the next squares are asked for (measured: 1.2 times as fast from memory).
+        Read squares along the axis that is not the scratch's, transpose them in registers and write them along that
+        one. The order is none that the processor foresees: the lines of the next squares are asked for (measured: 1.2
+        times as fast from memory).
         """
-        evaluator, lanes = self.evaluator, self.target.lanes
-        rows, columns = scratch.shape
+        evaluator, lanes, lane = self.evaluator, self.target.lanes, scratch.lane
         step = scratch.panel or lanes
 
-        def square(row: Linear, row_count: int, column: Linear, column_count: int) -> None:
+        def point(along: At, across: At) -> Point:
+            return (across, along) if lane == 1 else (along, across)
+
+        def square(start: Linear, count: int, across: Linear, across_count: int) -> None:
             outside, evaluator.frames = evaluator.frames, [{}]
-            points: list[Point] = [(At(row, lane=True), At(column + min(i, column_count - 1))) for i in range(lanes)]
-            ahead: list[Point] = [(at, At(other.position + step)) for at, other in points[:column_count]]
+            vector = At(across, lane=True)
+            points = [point(At(start + min(i, count - 1)), vector) for i in range(lanes)]
+            ahead = [point(At(start + i + step), vector) for i in range(count)]
             access.prefetch(evaluator, value, ahead)
             transposed = transpose([evaluator.text.broadcast(x) for x in evaluator.compute(value, points)])
-            for i, register in enumerate(transposed[:row_count]):
-                scratch.write((At(row + i), At(column, lane=True)), register)
+            for i, register in enumerate(transposed[:across_count]):
+                scratch.write(point(At(start, lane=True), At(across + i)), register)
             evaluator.frames = outside
 
-        def column_block(column: Linear, column_count: int) -> None:
-            def row_block(row: Linear, row_count: int) -> None:
-                for i in range(0, column_count, lanes):
-                    square(row, row_count, column + i, min(lanes, column_count - i))
+        def block(start: Linear, count: int) -> None:
+            def across_block(across: Linear, across_count: int) -> None:
+                for i in range(0, count, lanes):
+                    square(start + i, min(lanes, count - i), across, across_count)
 
-            for_each_block(evaluator, rows, lanes, row_block)
+            for_each_block(evaluator, scratch.shape[1 - lane], lanes, across_block)
 
-        for_each_block(evaluator, columns, step, column_block)
+        for_each_block(evaluator, scratch.shape[lane], step, block)
 
     # -- writes
 

@@ -9,13 +9,15 @@ from dataclasses import dataclass
 class Target:
     """
     A CPU as LLVM names it, the number of f32 lanes of its vectors (16, 8 or 4; used for every element type, LLVM splits
-    what is wider) and of its vector registers.
+    what is wider) and of its vector registers. `triple` is that of another machine than this process runs on, to make
+    code that is only looked at or taken elsewhere.
     """
 
     cpu: str
     features: str
     lanes: int
     registers: int
+    triple: str = ""
 
     @property
     def enabled(self) -> frozenset[str]:
@@ -28,6 +30,9 @@ AVX512 = Target("x86-64-v4", "-prefer-256-bit", 16, 32)
 
 AVX2 = Target("x86-64-v3", "", 8, 16)
 SSE = Target("x86-64-v2", "", 4, 16)
+
+NEON = Target("generic", "+fp-armv8,+neon", 4, 32, "aarch64-unknown-linux-gnu")
+"""Any 64-bit processor of Arm, with Linux."""
 
 OPTIMISED, PLAIN = 2, 0
 """Levels of code generation: for kernels, and for what is much text that runs once in a while."""

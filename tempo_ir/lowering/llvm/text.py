@@ -31,6 +31,9 @@ KINDS = MappingProxyType(
 
 BYTES = MappingProxyType({"i1": 1, "i8": 1, "i16": 2, "i32": 4, "i64": 8, "f16": 2, "f32": 4, "f64": 8})
 
+AVX512_LANES = 16
+"""Lanes of the vectors whose masks are registers of bits."""
+
 FLAGS = "nsz contract"
 """
 Fast-math flags of ordinary arithmetic: a product may be fused into a sum. Nothing that a program could rely on is given

@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop
 from tempo_ir.index import TRUE
-from tempo_ir.lowering.triton import kernel_sources
 from tempo_ir.lowering.triton.driver import driver_text, parameter_names, program_name
 from tempo_ir.lowering.triton.library_text import library_file
+from tempo_ir.lowering.triton.module import kernel_sources
 from tempo_ir.lowering.triton.style import DEFAULT_STYLE, KernelSource, Style
 
 SUPPORT = Path(__file__).with_name("package_support.py")

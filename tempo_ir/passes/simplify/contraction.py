@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Sequence
 from types import MappingProxyType
 
@@ -35,8 +36,12 @@ from tempo_ir.passes.simplify.rule import (
     made_by,
     only_use,
     read_point_through,
+    read_through,
     through,
 )
+
+LETTERS = string.ascii_letters
+"""Names for axes of contractions."""
 
 
 def transposed_operand(op: ContractOp, rewriting: Rewriting) -> bool:
@@ -54,6 +59,47 @@ def transposed_operand(op: ContractOp, rewriting: Rewriting) -> bool:
         operands = (*op.accesses[:number], source, *op.accesses[number + 1 :])
         return rewriting.become(op, ContractOp(spec, *operands, domain=op.domain))
     return False
+
+
+def squeezed_operand(op: ContractOp, rewriting: Rewriting) -> bool:
+    """An operand that lost axes of extent 1 -> letters for them, of another operand's where that has such, too."""
+    inputs, output = op.letters
+    for number, access in enumerate(op.accesses):
+        inner = made_by(access, ReshapeOp)
+        source = None if inner is None else read_point_through(access, inner.accesses[0], inner)
+        if source is None or (dropped := dropped_axes(shape_of(source.tensor), shape_of(access.tensor))) is None:
+            continue
+        others = dict.fromkeys("".join((*inputs[:number], *inputs[number + 1 :])))
+        alone = [letter for letter in others if letter not in output + inputs[number]]
+        unit = [letter for letter in alone if _extent_of(op, letter) == 1]
+        fresh = [letter for letter in LETTERS if letter not in "".join(inputs)]
+        new = iter([*unit, *fresh])
+        own = iter(inputs[number])
+        letters = "".join(next(new if axis in dropped else own) for axis in range(len(shape_of(source.tensor))))
+        spec = f"{','.join((*inputs[:number], letters, *inputs[number + 1 :]))}->{output}"
+        operands = (*op.accesses[:number], source, *op.accesses[number + 1 :])
+        return rewriting.become(op, ContractOp(spec, *operands, domain=op.domain))
+    return False
+
+
+def dropped_axes(shape: Sequence[Extent], left: Sequence[Extent]) -> list[int] | None:
+    """The axes of extent 1 that a reshape dropped, all others being kept; None where it did anything else."""
+    dropped: list[int] = []
+    rest = list(left)
+    for axis, extent in enumerate(shape):
+        if rest and rest[0] == extent and (extent != 1 or len(rest) == len(shape) - axis):
+            del rest[0]
+        elif extent == 1:
+            dropped.append(axis)
+        else:
+            return None
+    return dropped if dropped and not rest else None
+
+
+def _extent_of(op: ContractOp, letter: str) -> Extent:
+    """The extent of an axis by its letter."""
+    pairs = zip(op.letters[0], op.accesses, strict=True)
+    return next(shape_of(access.tensor)[own.index(letter)] for own, access in pairs if letter in own)
 
 
 def transpose_of_contract(op: TransposeOp, rewriting: Rewriting) -> bool:
@@ -250,6 +296,18 @@ def reduction_past_unit_axes(op: ReduceOp, rewriting: Rewriting, inner: ReshapeO
     return rewriting.become(op, ReshapeOp(read, shape_of(op.result.type), domain=op.domain))
 
 
+def sum_of_squeezed(op: SumOp, rewriting: Rewriting) -> bool:
+    """A sum of what lost axes of extent 1 -> the sum over these too."""
+    access = op.accesses[0]
+    inner = made_by(access, ReshapeOp)
+    source = None if inner is None else read_through(access, inner.accesses[0], inner)
+    if source is None or (dropped := dropped_axes(shape_of(source.tensor), shape_of(access.tensor))) is None:
+        return False
+    kept = [axis for axis in range(len(shape_of(source.tensor))) if axis not in dropped]
+    axes = sorted((*dropped, *(kept[axis] for axis in op.axes)))
+    return bool(op.axes) and rewriting.become(op, SumOp(source, axes, domain=op.domain))
+
+
 @through(BroadcastOp)
 def reduction_of_broadcast(op: ReduceOp, rewriting: Rewriting, inner: BroadcastOp, source: Access) -> bool:
     """A reduction over axes that a broadcast added -> without them; a sum is then multiplied by how many there were."""
@@ -303,13 +361,14 @@ RULES: Rules = MappingProxyType(
         ContractOp: (
             contract_of_one,
             transposed_operand,
+            squeezed_operand,
             broadcast_in_product,
             operand_of_ones,
             identity_matrix,
             contraction_of_nothing,
         ),
         TransposeOp: (transpose_of_contract,),
-        SumOp: (*_MERGING, sum_of_contract),
+        SumOp: (*_MERGING, sum_of_squeezed, sum_of_contract),
         ProdOp: (reduction_of_nothing, reduction_of_reduction, reduction_past_unit_axes),
         MaxOp: _MERGING,
         MinOp: _MERGING,

@@ -1,0 +1,158 @@
+"""Products of few rows, at odd sizes and for narrower machines: the plan of their operands, and what programs share."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.ir import Attribute
+
+from tempo_ir.dialects.tile.builder import KernelBuilder
+from tempo_ir.dialects.tile.shape import DotOp
+from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.lowering.llvm.engine import host_target
+from tempo_ir.lowering.llvm.invariant import program_levels
+from tempo_ir.lowering.llvm.jit import compile_kernel
+from tempo_ir.lowering.llvm.plan import Plan, Storage
+from tempo_ir.lowering.llvm.simplify import merge_equal
+from tempo_ir.lowering.llvm.target import AVX2, AVX512, SSE, Target
+from tests.llvm.support import assert_same
+from tests.tile import kernels
+from tests.tile.programs import F32, numbers
+
+TARGETS = {"widest": None, "avx2": AVX2, "sse": SSE}
+
+
+def narrower(name: str) -> Target | None:
+    target = TARGETS[name]
+    return None if target is not None and target.lanes > host_target().lanes else target
+
+
+def lhs_storage(kernel: KernelOp, target: Target) -> Storage:
+    """Where the left operand of the kernel's first dot is."""
+    dot = next(op for op in kernel.walk() if isinstance(op, DotOp))
+    return Plan(kernel, target).of(dot.lhs)
+
+
+@pytest.mark.parametrize(
+    ("rows", "target"),
+    [
+        *((rows, "widest") for rows in (7, 16, 24, 31, 48)),
+        *((rows, "avx2") for rows in (8, 24)),
+        (4, "sse"),
+        (12, "sse"),
+    ],
+)
+def test_products_of_some_rows(rows: int, target: str):
+    for case in (
+        kernels.linear(np.random.default_rng(0), rows, 37, 29, 37, 29),
+        kernels.linear(np.random.default_rng(1), rows, 66, 26, 33, 13, bf16),
+        kernels.rmsnorm_linear(np.random.default_rng(3), rows, 74, 37, 37),
+    ):
+        assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
+
+
+@pytest.mark.parametrize(
+    ("rows", "element", "target"),
+    [
+        *((rows, element, "widest") for rows in (1, 2, 3) for element in (f32, bf16, f16)),
+        *((1, element, target) for element in (f32, bf16) for target in ("avx2", "sse")),
+    ],
+)
+def test_weights_that_come_from_memory(rows: int, element: Attribute, target: str):
+    """Of more than 128 KB, which are asked for before they are read; bf16 are read two at a time."""
+    case = kernels.linear(np.random.default_rng(0), rows, 262, 331, 262, 331, element)
+    assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth", "target", "storage"),
+    [
+        (16, 64, 100, AVX512, Storage.ROWS),
+        (64, 64, 100, AVX512, Storage.ROWS),
+        (8, 64, 100, AVX2, Storage.ROWS),
+        (8, 64, 100, AVX512, Storage.INLINE),  # half of the lanes would do nothing
+        (17, 64, 100, AVX512, Storage.INLINE),
+        (16, 20, 100, AVX512, Storage.INLINE),  # too few columns to turn the rows round for
+        (16, 64, 1024, AVX512, Storage.INLINE),  # 16 lines of the weights would fall together in the cache
+    ],
+)
+def test_rows_that_fill_vectors_are_lanes(rows: int, columns: int, depth: int, target: Target, storage: Storage):
+    case = kernels.linear(np.random.default_rng(0), rows, columns, depth, columns, depth)
+    assert lhs_storage(case.kernel, target) is storage
+
+
+def gated(rows: int, columns: int, depth: int, programs: int) -> KernelOp:
+    """sigmoid(x @ a.T) * (x @ b.T) of normalised rows x, as a decoder has it, each product with rows of its own."""
+    arguments = {"x": F32, "a": F32, "b": F32, "out": F32}
+    k = KernelBuilder("gated", arguments, grid=[programs])
+    n = k.program_id(0) * columns
+    products = []
+    for name in ("a", "b"):
+        x = k.load(k.view(k["x"], [rows, depth]), (0, rows), (0, depth))
+        x = x * k.rsqrt(k.reduce("sum", x * x, 1) + 1.0)[:, None]
+        w = k.load(k.view(k[name], [programs * columns, depth]), (n, columns), (0, depth))
+        products.append(k.dot(x, w.t, k.const(0.0, f32, [rows, columns])))
+    out = k.view(k["out"], [rows, programs * columns])
+    k.store(k.sigmoid(products[0]) * products[1], out, (0, rows), (n, columns))
+    return k.finish()
+
+
+@pytest.mark.parametrize(("rows", "target"), [(1, "widest"), (16, "widest"), (32, "avx2"), (5, "sse")])
+def test_two_products_of_the_same_rows(rows: int, target: str):
+    columns, depth, programs = 40, 37, 3
+    weights = [numbers(programs * columns, depth) for _ in range(2)]
+    out = np.zeros((rows, programs * columns), np.float32)
+    assert_same(
+        gated(rows, columns, depth, programs),
+        [numbers(rows, depth), *weights, out],
+        (programs,),
+        target=narrower(target),
+    )
+
+
+def test_the_same_rows_are_computed_once():
+    kernel = gated(16, 64, 64, 2)
+    merge_equal(kernel)
+    first, second = (op for op in kernel.walk() if isinstance(op, DotOp))
+    assert first.lhs is second.lhs
+    assert first.rhs is not second.rhs
+    levels = program_levels(kernel)
+    assert levels[first.lhs.owner] == 1  # no program has its own
+    assert levels[first] == 0
+    kernel.verify()
+
+
+def test_what_is_loaded_before_and_after_a_store_differs():
+    k = KernelBuilder("kernel", {"x": F32, "out": F32})
+    x = k.view(k["x"], [20])
+    before = k.load(x, (0, 20))
+    k.store(before * 2.0, x, (0, 20))
+    k.store(before + k.load(x, (0, 20)), k.view(k["out"], [20]), (0, 20))
+    assert_same(k.finish(), [numbers(20), np.zeros(20, np.float32)])
+
+
+def test_programs_see_what_those_before_them_wrote():
+    k = KernelBuilder("kernel", {"x": F32, "out": F32}, grid=[None])
+    n, x = k.program_id(0), k.view(k["x"], [20])
+    scaled = k.exp(k.load(x, (0, 20)) * 0.125)
+    k.store(scaled + k.reduce("max", scaled, 0), k.view(k["out"], [4, 20]), n, (0, 20))
+    k.store(scaled, x, (0, 20))
+    assert_same(k.finish(), [numbers(20), np.zeros((4, 20), np.float32)], (4,))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_what_programs_along_one_axis_share(axis: int):
+    k = KernelBuilder("kernel", {"x": F32, "out": F32}, grid=[3, 2])
+    programs = [k.program_id(0), k.program_id(1)]
+    row = k.load(k.view(k["x"], [3, 20]), programs[axis], (0, 20))
+    y = k.exp(row * 0.125)
+    out = k.view(k["out"], [3, 2, 20])
+    k.store(y * k.reduce("sum", y, 0) + (programs[0] + programs[1]).to(f32), out, *programs, (0, 20))
+    kernel = k.finish()
+    assert program_levels(kernel)[y.ssa.owner] == axis
+    assert_same(kernel, [numbers(3, 20), np.zeros((3, 2, 20), np.float32)], (3, 2))
+
+
+def test_a_grid_without_programs_reads_nothing():
+    compile_kernel(gated(16, 40, 37, 3))(0, 0, 0, 0, grid=(0,))
