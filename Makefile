@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= 2
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# tests start hundreds of processes, each of which would compile the sources anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help venv demo test test-all lit lit-external pytest pytest-all faults mutants lint format bench gpu-check clean
 
@@ -64,7 +66,7 @@ gpu-check:
 	$(BIN)/python -m benchmarks.gpu.write build/gpu
 	$(PYTHON) benchmarks/gpu/check.py build/gpu
 
-# all benchmarks, for docs/benchmarks.md: hours on two cores (`make bench QUICK=--quick`: minutes)
+# all benchmarks, some with two threads too, for docs/benchmarks.md: hours on two cores (`make bench QUICK=--quick`: less)
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks all $(QUICK)
 

@@ -1,4 +1,8 @@
-"""`python -m benchmarks NAME [--quick] [--json FILE] [--threads N]`; `all` runs each in a process and writes a page."""
+"""`python -m benchmarks NAME [--quick] [--json FILE] [--threads N]`.
+
+`all` runs each in a process, some with two threads as well, and writes a page; `page` writes it of the reports that
+there are.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,17 @@ from pathlib import Path
 
 NAMES = ("first", "decode", "rnn", "rl", "kernels", "compile", "memory", "ablation")
 """A module of this package each, with a function `run(report, quick)`."""
+REPORTS = Path("build/benchmarks")
+"""Where `all` writes the reports, and `page` finds them."""
+THREADED = ("decode", "rnn", "rl", "kernels")
+"""Those that `all` runs with two threads as well."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="tempo_ir beside jax, torch and stable-baselines3 on the same work"
     )
-    parser.add_argument("name", choices=(*NAMES, "all"), help="which benchmark")
+    parser.add_argument("name", choices=(*NAMES, "all", "page"), help="which benchmark")
     parser.add_argument("--quick", action="store_true", help="smaller cases and fewer rounds")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the rows as JSON (all: a directory)")
     parser.add_argument("--page", type=Path, metavar="FILE", help="all: where the page goes (docs/benchmarks.md)")
@@ -27,7 +35,12 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     if arguments.name == "all":
-        return run_all(arguments)
+        run_all(arguments)
+    if arguments.name in ("all", "page"):
+        from benchmarks.page import write_page
+
+        write_page(arguments.json or REPORTS, arguments.page or Path("docs/benchmarks.md"), NAMES)
+        return 0
     limit_threads(arguments.threads)
     os.environ["TEMPO_CACHE_DIR"] = ""  # seconds of a compile are those of one, not of a file read
     from benchmarks.harness import Report
@@ -49,17 +62,15 @@ def limit_threads(count: int) -> None:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 
-def run_all(arguments: argparse.Namespace) -> int:
-    """Every benchmark in a process of its own, then the page of their reports."""
-    from benchmarks.page import write_page
+def run_all(arguments: argparse.Namespace) -> None:
+    """Every benchmark in a process of its own."""
+    from benchmarks.page import report_name
 
-    directory = arguments.json or Path("build/benchmarks")
-    for name in NAMES:
-        command = [sys.executable, "-m", "benchmarks", name, "--json", str(directory / f"{name}.json")]
-        command += ["--threads", str(arguments.threads), *["--quick"] * arguments.quick]
+    directory = arguments.json or REPORTS
+    for name, threads in [*((name, 1) for name in NAMES), *((name, 2) for name in THREADED)]:
+        command = [sys.executable, "-m", "benchmarks", name, "--json", str(directory / report_name(name, threads))]
+        command += ["--threads", str(threads), *["--quick"] * arguments.quick]
         subprocess.run(command, check=True)
-    write_page(directory, arguments.page or Path("docs/benchmarks.md"), NAMES)
-    return 0
 
 
 if __name__ == "__main__":

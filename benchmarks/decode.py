@@ -101,7 +101,8 @@ class Decoder:
             eager = TorchLlama(task.weights, task.config, task.window)
             check_tokens(name, task.tokens.T if task.tokens is not None else tokens.T, tokens.T, eager, 0.05)
         peak = self.executable.stats.peak_bytes
-        return System(name, lambda: finish(self.executable(**arguments)), self.seconds, peak)
+        profile = None if self.bf16 else lambda: tp.profile(self.executable, **arguments)
+        return System(name, lambda: finish(self.executable(**arguments)), self.seconds, peak, profile=profile)
 
 
 @dataclass

@@ -21,6 +21,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.targets import outcomes
+from tempo_ir.runtime.profile import Profile
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -41,7 +44,7 @@ class System:
 
     `run` does the work once and returns the seconds to leave out of the time (0.0 mostly). `units` in `compare` says
     how many units (tokens, iterations) one run is. Where `peak_bytes` is None, it is what the process grows by in the
-    first run.
+    first run. `profile` gives where the time of a run goes; it is asked for where a target is missed.
     """
 
     name: str
@@ -49,6 +52,7 @@ class System:
     compile_seconds: float
     peak_bytes: int | None = None
     launches: int | None = None
+    profile: Callable[[], Profile] | None = None
 
 
 @dataclass
@@ -95,6 +99,9 @@ class Report:
     ratios: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     sheets: list[Sheet] = field(default_factory=list[Sheet])
     notes: list[str] = field(default_factory=list[str])
+    profiles: list[tuple[str, dict[str, Any], Profile]] = field(
+        default_factory=list[tuple[str, dict[str, Any], Profile]]
+    )
     only: Mapping[str, str] = field(default_factory=dict[str, str])
     """Values that a case must have to be run, as text."""
 
@@ -102,17 +109,22 @@ class Report:
         """Whether a case is to be run."""
         return all(key not in case or str(case[key]) == value for key, value in self.only.items())
 
-    def write_json(self, path: Path) -> None:
-        """Write `{"machine": {...}, "rows": [...], "ratios": [...], "sheets": [...], "notes": [...]}`."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        document = {
+    @property
+    def document(self) -> dict[str, Any]:
+        """`{"machine": {...}, "rows": [...], "ratios": [...], "sheets": [...], "profiles": [...], "notes": [...]}`."""
+        return {
             "machine": machine(),
             "rows": [asdict(row) for row in self.rows],
             "ratios": self.ratios,
             "sheets": [asdict(sheet) for sheet in self.sheets],
+            "profiles": [{"benchmark": name, "case": case, **asdict(profile)} for name, case, profile in self.profiles],
             "notes": self.notes,
         }
-        path.write_text(json.dumps(document, indent=2) + "\n")
+
+    def write_json(self, path: Path) -> None:
+        """Write the document."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(self.document, indent=2) + "\n")
 
     def add(
         self,
@@ -148,6 +160,10 @@ class Report:
                 {"benchmark": benchmark, "case": dict(case), "system": system, "median_ratio": wall, "cpu_ratio": cpu}
             )
 
+    def add_profile(self, benchmark: str, case: Mapping[str, Any], profile: Profile) -> None:
+        """Where the time of tempo_ir goes in a case."""
+        self.profiles.append((benchmark, dict(case), profile))
+
     def print(self) -> None:
         """A table of all rows with the median ratio of every system's time over tempo_ir's, and the other tables."""
         if self.rows:
@@ -159,8 +175,29 @@ class Report:
             for name, numbers in sheet.lines:
                 table.add_row(name, *(format_number(number) for number in numbers))
             Console(width=170).print(table)
+        self._print_targets()
+        for name, case, profile in self.profiles:
+            print(f"\nWhere the time goes: {name} {case_text(case)}\n{profile}")
         for note in self.notes:
             print(note)
+
+    def _print_targets(self) -> None:
+        found = list(outcomes(self.document))
+        if not found:
+            return
+        table = Table(title="targets")
+        for heading in ("case", "measure", "target", "measured", "", "of bound"):
+            table.add_column(heading, justify="left" if heading in ("case", "measure") else "right")
+        for outcome in found:
+            table.add_row(
+                case_text(outcome.case),
+                outcome.target.measure,
+                str(outcome.target),
+                format_number(outcome.measured),
+                "met" if outcome.is_met else "MISSED",
+                "" if outcome.of_bound is None else f"{outcome.of_bound:.2f}",
+            )
+        Console(width=170).print(table)
 
     def _print_rows(self) -> None:
         table = Table(title="seconds per unit of work; ratio = time over tempo_ir's, median of alternate pairs")
@@ -173,7 +210,7 @@ class Report:
             ratios = ratio_of.get((row.benchmark, str(dict(row.case)), row.system), ())
             table.add_row(
                 row.benchmark,
-                " ".join(f"{key}={value}" for key, value in row.case.items()),
+                case_text(row.case),
                 row.system,
                 *(format_seconds(x) for x in (row.median_s, row.min_s, row.max_s)),
                 *([f"{ratio:.2f}x" for ratio in ratios] or ["", ""]),
@@ -184,6 +221,11 @@ class Report:
                 "" if row.bound_s is None else f"{row.bound_s / row.median_s:.2f}",
             )
         Console(width=170).print(table)
+
+
+def case_text(case: Mapping[str, Any]) -> str:
+    """The values of a case with their names."""
+    return " ".join(f"{key}={value}" for key, value in case.items())
 
 
 def format_seconds(seconds: float) -> str:
@@ -229,6 +271,17 @@ def compare(
         found = [Measurement(m.wall / units, m.cpu / units, m.excluded / units) for m in times[system.name]]
         report.add(benchmark, case, system.name, found, system.compile_seconds, peak, system.launches, bound)
     report.add_ratios(benchmark, case, times)
+    add_profiles(report, benchmark, case, systems)
+
+
+def add_profiles(report: Report, benchmark: str, case: Mapping[str, Any], systems: Sequence[System]) -> None:
+    """Where the time goes in a case that misses a target: its kernels, the slowest first."""
+    mine = {"rows": [asdict(row) for row in report.rows if row.case == case], "ratios": report.ratios, "sheets": []}
+    if all(outcome.is_met for outcome in outcomes(mine) if outcome.case == case):
+        return
+    for system in systems:
+        if system.profile is not None:
+            report.add_profile(benchmark, case, system.profile())
 
 
 def measure(system: System) -> Measurement:

@@ -22,6 +22,7 @@ from jax import lax
 import tempo_ir as tp
 from benchmarks.harness import Report, System, bound_of, compare, finish, jax_compiled
 from tempo_ir import optim, rl
+from tempo_ir.runtime.profile import Profile
 
 Step = Callable[..., Any]
 
@@ -64,12 +65,15 @@ def measure(report: Report, kernel: Kernel, rounds: int) -> None:
         out = executable(**kernel.arrays, **kernel.bounds, state=state)
         return out.get("out", next(iter(out.state.values()), None))
 
+    def profile() -> Profile:
+        return tp.profile(executable, **kernel.arrays, **kernel.bounds, state=state)
+
     expected = ours()
     values = tuple(jnp.asarray(array) for array in kernel.arrays.values())
     jitted, jax_seconds, scratch = jax_compiled(jax.jit(kernel.jax), *values)
     tensors = tuple(torch.from_numpy(array) for array in kernel.arrays.values())
     systems = [
-        System("tempo_ir", lambda: finish(ours()), seconds, executable.stats.peak_bytes),
+        System("tempo_ir", lambda: finish(ours()), seconds, executable.stats.peak_bytes, profile=profile),
         System("jax", lambda: finish(jax.block_until_ready(jitted(*values))), jax_seconds, scratch),
         System("torch", lambda: finish(kernel.torch(*tensors)), 0.0),
     ]

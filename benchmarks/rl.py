@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -26,7 +26,9 @@ from benchmarks.harness import Report, Sheet, System, bound_of, compare, finish,
 from benchmarks.rl_jax import JaxAgent, JaxOutside
 from benchmarks.rl_programs import Settings
 from benchmarks.rl_torch import Outside, TorchAgent, TorchCartPoles
+from benchmarks.targets import SHARES, TARGETS
 from tempo_ir.reference import philox
+from tempo_ir.runtime.profile import Profile
 
 STEPS = 128
 ITERATIONS = 256
@@ -84,9 +86,12 @@ def compiled(report: Report, settings: Settings, rounds: int) -> None:
     def ours() -> Any:
         return executable(I=count, T=STEPS, state=state)
 
+    def profile() -> Profile:
+        return tp.profile(executable, I=count, T=STEPS, state=state)
+
     eager, poles = TorchAgent(settings, STEPS, state), TorchCartPoles(settings.envs)
     systems = [
-        System("tempo_ir", lambda: finish(ours()), seconds, executable.stats.peak_bytes),
+        System("tempo_ir", lambda: finish(ours()), seconds, executable.stats.peak_bytes, profile=profile),
         System("jax", fused, jax_seconds, scratch),
         System("torch", lambda: finish([eager.iterate(poles) for _ in range(count)]), 0.0),
     ]
@@ -122,21 +127,31 @@ def baselines(settings: Settings, count: int) -> Callable[[], float]:
 
 def outside(report: Report, envs: tuple[int, ...], rounds: int) -> None:
     """PPO with gymnasium's environments, and a table of its time over theirs."""
-    title = "seconds of an iteration of PPO over the seconds inside of gymnasium"
-    shares = Sheet(title, ("environment", "tempo_ir", "jax", "torch"))
+    shares = Sheet(SHARES, ("environment", "tempo_ir", "jax", "torch"))
     for vectorised in (False, True):
         for count in envs:
             settings = Settings("ppo", count)
             case = case_of(settings, "vectorised" if vectorised else "SyncVectorEnv")
             if report.wants(case):
                 name = f"{case['environment']}, {count} environments"
-                shares.add(name, *gymnasium(report, settings, case, rounds))
+                found = gymnasium(report, settings, case, rounds)
+                shares.add(name, *(statistics.median(each) for each in found.shares.values()))
+                if not all(t.is_met(shares.lines[-1][1][0]) for t in TARGETS if t.fits("rl", {"environment": name})):
+                    report.add_profile("rl", case, found.profile())
     if shares.lines:
         report.sheets.append(shares)
 
 
-def gymnasium(report: Report, settings: Settings, case: dict[str, Any], rounds: int) -> list[float]:
-    """Add the rows of one environment; the medians of seconds over the seconds inside of it, per system."""
+@dataclass(frozen=True)
+class Shares:
+    """The seconds of runs with an environment over the seconds inside of it, per system, and the profile of a call."""
+
+    shares: Mapping[str, Sequence[float]]
+    profile: Callable[[], Profile]
+
+
+def gymnasium(report: Report, settings: Settings, case: dict[str, Any], rounds: int) -> Shares:
+    """Add the rows of one environment."""
     clocks: list[TimedCartPoles] = []
 
     def environments() -> TimedCartPoles:
@@ -176,7 +191,8 @@ def gymnasium(report: Report, settings: Settings, case: dict[str, Any], rounds: 
     peaks = {"tempo_ir": executable.stats.peak_bytes}
     systems = [System(name, timed(name), compiles[name], peaks.get(name)) for name in work]
     compare(report, "rl", case, systems, count, rounds)
-    return [statistics.median(found[-rounds:]) for found in shares.values()]
+    last = {name: found[-rounds:] for name, found in shares.items()}
+    return Shares(last, lambda: tp.profile(executable, I=count, T=STEPS, state=state))
 
 
 def check(settings: Settings, steps: int = 30, iterations: int = 3, seed: int = 5) -> None:

@@ -19,10 +19,12 @@ def get_all_passes() -> dict[str, PassFactory]:
     """Every lowering pass by name, in alphabetical order."""
     return {
         "loop-form-kernels": lazy("tempo_ir.lowering.formation.loop_form_kernels:LoopFormKernelsPass"),
+        "loop-fuse-rows": lazy("tempo_ir.lowering.formation.loop_fuse_rows:LoopFuseRowsPass"),
         "loop-join-siblings": lazy("tempo_ir.lowering.kernels.loop_join_siblings:LoopJoinSiblingsPass"),
         "loop-lower-kernels": lazy("tempo_ir.lowering.kernels.loop_lower_kernels:LoopLowerKernelsPass"),
         "loop-persist": lazy("tempo_ir.lowering.persistence.loop_persist:LoopPersistPass"),
         "loop-plan-storage": lazy("tempo_ir.lowering.storage.loop_plan_storage:LoopPlanStoragePass"),
+        "loop-split-rows": lazy("tempo_ir.lowering.kernels.loop_split_rows:LoopSplitRowsPass"),
         "loop-split-softmax": lazy("tempo_ir.lowering.kernels.loop_split_softmax:LoopSplitSoftmaxPass"),
         "sdg-schedule": lazy("tempo_ir.lowering.schedule.sdg_schedule:SdgSchedulePass"),
         "tile-forward-stores": lazy("tempo_ir.lowering.tiles.tile_forward_stores:TileForwardStoresPass"),

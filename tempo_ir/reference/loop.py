@@ -242,6 +242,9 @@ class LoopRun:
                 values.update(zip(op.finals, carried, strict=True))
             elif isinstance(op, loop.SharesOp):
                 values.update(zip(op.results, evaluate_shares(op, inputs), strict=True))
+            elif isinstance(op, loop.PartsOp):
+                (whole,) = inputs
+                values[op.result] = np.stack([whole, *[np.zeros_like(whole)] * (op.count - 1)])
             elif isinstance(op, sdg.SdgOp):
                 results = operations.evaluate(op, inputs, symbols, self.seed, where.point, self.start)
                 values.update(zip(op.results, results, strict=True))

@@ -15,7 +15,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -156,10 +156,21 @@ def key_of(module: ModuleOp, *others: object) -> str:
 @cache
 def versions() -> tuple[str, ...]:
     """What makes code: this package, as its files are, xDSL and LLVM."""
-    root = Path(tempo_ir.__file__).parent
-    files = sorted((str(path.relative_to(root)), path.stat()) for path in root.rglob("*.py"))
-    sources = hashlib.sha256(repr([(name, status.st_size, status.st_mtime_ns) for name, status in files]).encode())
+    root = os.path.dirname(tempo_ir.__file__)
+    sources = hashlib.sha256(repr(sorted(_sources(root, ""))).encode())
     return tempo_ir.__version__, sources.hexdigest(), version("xdsl"), llvm_version()
+
+
+def _sources(root: str, folder: str) -> Iterator[tuple[str, int, int]]:
+    """The files of Python in a folder of the root, and below: path, bytes and time of the last change."""
+    with os.scandir(os.path.join(root, folder)) as entries:
+        for entry in entries:
+            path = os.path.join(folder, entry.name)
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                yield path, status.st_size, status.st_mtime_ns
+            elif entry.name != "__pycache__" and entry.is_dir():
+                yield from _sources(root, path)
 
 
 def program_text(module: ModuleOp) -> str:

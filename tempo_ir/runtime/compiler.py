@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-lower-kernels")
 """From the graph to kernels and launches, in order; before the last one, loop-persist for a GPU."""
 PERSIST = "loop-persist"
-OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", PERSIST, *GPU_PASSES}
+FUSE_ROWS = "loop-fuse-rows"
+"""Of the CPU, behind loop-form-kernels."""
+OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", FUSE_ROWS, PERSIST, *GPU_PASSES}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
 MEMORY_PASSES = ("sdg-remat", "sdg-insert-swap", "loop-plan-storage")
 """Those that decide where rows are while they wait."""
@@ -161,8 +163,12 @@ def lower(
             run_passes(context, work, (name,), seconds, given, notes)
             settled.note(name)
     graph = program_of(work, sdg.ProgramOp)
-    lowering = [name for name in LOOP_PASSES[:-1] if name not in without]
-    run_passes(context, work, lowering, seconds, {"check": check}, notes)
+    schedule, form, storage, _ = LOOP_PASSES
+    fuses = target == "cpu" and FUSE_ROWS not in without
+    for name in (schedule, form, *((FUSE_ROWS,) if fuses else ()), storage):
+        if name not in without:
+            given = {"check": check, "sums_apart": True} if fuses and name == form else {"check": check}
+            run_passes(context, work, (name,), seconds, given, notes)
     formed = work.clone()
     if target not in ("cpu", "reference") and PERSIST not in without:
         run_passes(context, work, (PERSIST,), seconds, {}, notes)
@@ -213,6 +219,10 @@ def checked_options(options: Mapping[str, Options]) -> Mapping[str, Options]:
 def for_triton(levels: Levels) -> ModuleOp:
     """The program with kernels of blocks that Triton takes, whatever target it was compiled for."""
     work = levels.loop.clone()
+    if FUSE_ROWS in levels.notes:  # GPUs take no kernels by rows
+        work = levels.optimised.clone()
+        names = [name for name in LOOP_PASSES[:-1] if name not in levels.without]
+        run_passes(Context(allow_unregistered=False), work, names, {}, {"check": False})
     if PERSIST not in levels.without:
         run_passes(Context(allow_unregistered=False), work, (PERSIST,), {})
     run_passes(Context(allow_unregistered=False), work, LOOP_PASSES[-1:], {}, {"target": "sm_80"})

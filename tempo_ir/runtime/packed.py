@@ -115,7 +115,8 @@ def unpacked_calls(header: Mapping[str, Any]) -> tuple[loop.ProgramOp, tuple[Buf
     (program,) = parse_module(header["operations"]).ops
     assert isinstance(program, loop.ProgramOp)
     texts: list[str] = header["types"]
-    types = [_buffer_type(text) for text in texts]
+    context = _context()
+    types = [_buffer_type(context, text) for text in texts]
     ops = list(program.body.block.ops)
     count = len(header["touched"])
     values = {number: op.results[0] for number, op in zip(header["touched"], ops[:count], strict=True)}
@@ -146,8 +147,8 @@ def parse_module(text: str) -> ModuleOp:
     return Parser(_context(), text).parse_module()
 
 
-def _buffer_type(text: str) -> loop.BufferType:
-    kind = Parser(_context(), text).parse_type()
+def _buffer_type(context: Context, text: str) -> loop.BufferType:
+    kind = Parser(context, text).parse_type()
     assert isinstance(kind, loop.BufferType)
     return kind
 

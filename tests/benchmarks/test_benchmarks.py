@@ -19,6 +19,8 @@ from benchmarks import compile_programs, decode, kernels, memory, page, rl, rnn
 from benchmarks.harness import Measurement, Report, Sheet, System, bound_of, compare, finish, grown_bytes
 from benchmarks.llama_torch import CompiledLlama, TorchLlama
 from benchmarks.rl_programs import Settings
+from benchmarks.targets import SHARES, outcomes
+from tempo_ir.runtime.profile import KernelTime, Profile
 
 TINY = decode.Model(
     "tiny", {"layers": 2, "hidden": 16, "heads": 4, "kv_heads": 2, "vocabulary": 50, "feed_forward": 24}
@@ -104,9 +106,10 @@ def test_agents_run_with_gymnasium(vectorised: bool, once, monkeypatch) -> None:
     monkeypatch.setattr(rl, "STEPS", 5)
     settings = Settings("ppo", 2, hidden=5)
     case = rl.case_of(settings, "vectorised" if vectorised else "SyncVectorEnv")
-    shares = rl.gymnasium(once, settings, case, rounds=1)
+    found = rl.gymnasium(once, settings, case, rounds=1)
     assert once.notes == ["tempo_ir", "jax", "torch"]
-    assert all(share > 1.0 for share in shares)
+    assert all(share > 1.0 for shares in found.shares.values() for share in shares)
+    assert found.profile().elsewhere > 0.0
 
 
 @pytest.mark.parametrize("kernel", list(kernels.kernels(tiny=True)), ids=lambda kernel: kernel.name)
@@ -153,7 +156,9 @@ def test_reports_hold_rows_ratios_and_what_the_page_shows(tmp_path: Path) -> Non
     assert report.wants({"size": 3})
     assert not report.wants({"T": 9})
     systems = [System("tempo_ir", lambda: finish(None), 0.5, 1000), System("torch", lambda: finish(None), 0.0)]
+    slow = Profile(1e-3, (KernelTime("softmax_kernel", 4, 6e-4, 1e-4, 2000, None),))
     compare(report, "kernels", {"kernel": "softmax", "T": 8}, systems, units=2, rounds=3, bound=1e-9)
+    report.add_profile("kernels", {"kernel": "softmax", "T": 8}, slow)
     sheet = Sheet("shares", ("environment", "tempo_ir"))
     sheet.add("vectorised", 1.5)
     sheet.add("none", float("nan"))
@@ -169,7 +174,85 @@ def test_reports_hold_rows_ratios_and_what_the_page_shows(tmp_path: Path) -> Non
     assert "## first" not in text
     assert "| kernel | T | system |" in text
     assert "| vectorised | 1.5 |" in text
+    assert "| softmax_kernel | 4 | 600.0 us | 60 % | 100.0 us | 0.0 |  |" in text
+    assert "| outside of kernels |  | 400.0 us | 40 % |" in text
+    assert "| kernels | kernel=softmax T=8 | torch | at least 1 |" in text
     assert "a note" in text
+
+
+def report_of(benchmark: str, case: dict[str, object], bound: float | None, ratios: dict[str, float]) -> Report:
+    """A report of one case, in which tempo_ir takes 2 s and others so many times as long."""
+    report, ours = Report(), [Measurement(2.0, 2.0)] * 3
+    theirs = {name: [Measurement(2.0 * ratio, 2.0)] * 3 for name, ratio in ratios.items()}
+    report.add(benchmark, case, "tempo_ir", ours, bound=bound)
+    report.add_ratios(benchmark, case, {"tempo_ir": ours, **theirs})
+    return report
+
+
+DECODE = {"model": "4x256", "window": None, "T": 1024, "batch": 1}
+OUTCOMES = [
+    ("kernels", {"kernel": "softmax", "rows": 3}, None, {"torch": 0.5}, {"torch": (0.5, False)}),
+    ("kernels", {"kernel": "gemm", "size": 1024}, None, {"torch": 0.5}, {}),
+    (
+        "rnn",
+        {"hidden": 64, "batch": 9},
+        None,
+        {"torch": 2.0, "jax": 1.25},
+        {"torch": (2.0, True), "jax": (1.25, False)},
+    ),
+    ("decode", DECODE, 1.5, {"jax": 2.5}, {"jax": (2.5, True), "of bound": (0.75, False)}),
+    ("decode", DECODE, None, {"tempo_ir bf16": 0.5}, {"tempo_ir bf16": (2.0, True)}),
+    ("compile", {"program": "decoder", "layers": 28, "start": "cold"}, None, {}, {"seconds": (2.0, True)}),
+    ("compile", {"program": "decoder", "layers": 4, "start": "cold"}, None, {}, {"seconds": (2.0, False)}),
+]
+
+
+@pytest.mark.parametrize(("benchmark", "case", "bound", "ratios", "expected"), OUTCOMES)
+def test_what_a_report_says_of_targets(benchmark, case, bound, ratios, expected) -> None:
+    found = list(outcomes(report_of(benchmark, case, bound, ratios).document))
+    assert {outcome.target.measure: (outcome.measured, outcome.is_met) for outcome in found} == expected
+    assert all(outcome.of_bound == (None if bound is None else bound / 2.0) for outcome in found)
+
+
+def test_targets_of_several_cases_and_of_sheets() -> None:
+    report = Report()
+    for steps, seconds in ((128, 1.0), (10**6, 1.25)):
+        case = {"program": "rnn", "T": steps, "start": "cold"}
+        report.add("compile", case, "tempo_ir", [Measurement(seconds, seconds)])
+    sheet = Sheet(SHARES, ("environment", "tempo_ir"))
+    sheet.add("vectorised, 64 environments", 1.5)
+    sheet.add("vectorised, 1024 environments", 9.0)
+    report.sheets.append(sheet)
+    found = {outcome.target.measure: (outcome.measured, outcome.is_met) for outcome in outcomes(report.document)}
+    assert found == {"spread of T": (1.25, False), SHARES: (1.5, True)}
+
+
+def test_a_case_that_misses_a_target_is_profiled() -> None:
+    profiled: list[str] = []
+
+    def system(name: str, factor: int) -> System:
+        def profile() -> Profile:
+            profiled.append(name)
+            return Profile(1.0, ())
+
+        def run() -> float:
+            np.ones(factor * 100_000).sum()
+            return 0.0
+
+        return System(name, run, 0.0, profile=profile if name == "tempo_ir" else None)
+
+    report = Report()
+    for ours, theirs in ((1, 50), (50, 1)):
+        compare(
+            report,
+            "kernels",
+            {"kernel": "Adam", "ours": ours},
+            [system("tempo_ir", ours), system("torch", theirs)],
+            1,
+            5,
+        )
+    assert profiled == ["tempo_ir"]
+    assert [case["ours"] for _, case, _ in report.profiles] == [50]
 
 
 def test_ratios_are_of_runs_in_turn() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import compileall
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -23,10 +24,11 @@ class DiffError(Exception):
 
 
 def snapshot(folder: Path) -> Path:
-    """A copy of the tree as it is now, with its bytecode, which later edits of the tree do not change."""
+    """A copy of the tree as it is now, which later edits of the tree do not change, with the bytecode that is there, of
+    tests too, and all of the compiler's."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    unwanted = shutil.ignore_patterns("__pycache__", "Output", ".lit_test_times.txt")
+    unwanted = shutil.ignore_patterns("Output", ".lit_test_times.txt")
     for part in PARTS:
         shutil.copytree(TREE / part, folder / part, ignore=unwanted)
     for name in FILES:
@@ -36,13 +38,14 @@ def snapshot(folder: Path) -> Path:
 
 
 def edited_copy(base: Path, folder: Path, edits: Edits) -> Path:
-    """A copy of a snapshot with some files changed."""
+    """A copy of a snapshot with some files changed; the others are its very files, by other names."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(base, folder)
+    shutil.copytree(base, folder, copy_function=os.link)
     for path, text in edits.items():
         file = folder / path
         for bytecode in (file.parent / "__pycache__").glob(f"{file.stem}.*"):
             bytecode.unlink()
+        file.unlink()
         file.write_text(text)
     return folder
 

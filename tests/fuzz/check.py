@@ -31,7 +31,7 @@ from tests.fuzz.effects import Hosts
 
 Outputs = Mapping[str, Array]
 Factories = Mapping[str, Callable[[], object]]
-LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage")
+LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-fuse-rows", "loop-plan-storage")
 TOLERANCE = {"exact": 0.0, "half": 4e-2, "single": 3e-4, "double": 1e-8}
 MOVED = {"half": 4e-3, "single": 2e-7, "double": 2e-7}
 """By how much inputs are moved to see what rounding may do to outputs of each kind."""

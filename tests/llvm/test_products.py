@@ -156,3 +156,21 @@ def test_what_programs_along_one_axis_share(axis: int):
 
 def test_a_grid_without_programs_reads_nothing():
     compile_kernel(gated(16, 40, 37, 3))(0, 0, 0, 0, grid=(0,))
+
+
+@pytest.mark.parametrize(
+    ("rows", "first", "second", "target"), [(2, 16, 21, "widest"), (3, 5, 40, "widest"), (2, 8, 9, "avx2")]
+)
+def test_a_dot_that_goes_on_where_another_ends(rows: int, first: int, second: int, target: str):
+    """Sums along K of two operands, as queries and keys that are rotated in halves have them."""
+    columns = 37
+    k = KernelBuilder("kernel", dict.fromkeys(("x", "w", "y", "v", "start", "out"), F32))
+    total = k.load(k.view(k["start"], [rows, columns]), (0, rows), (0, columns))
+    for lhs, rhs, depth in (("x", "w", first), ("y", "v", second)):
+        left = k.load(k.view(k[lhs], [rows, depth]), (0, rows), (0, depth))
+        right = k.load(k.view(k[rhs], [columns, depth]), (0, columns), (0, depth))
+        total = k.dot(left, right.t, total)
+    k.store(total * 0.5, k.view(k["out"], [rows, columns]), (0, rows), (0, columns))
+    operands = [numbers(rows, first), numbers(columns, first), numbers(rows, second), numbers(columns, second)]
+    out = np.zeros((rows, columns), np.float32)
+    assert_same(k.finish(), [*operands, numbers(rows, columns), out], target=narrower(target))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -12,10 +13,11 @@ import numpy as np
 import pytest
 
 import tempo_ir as tp
+from tempo_ir.lowering.llvm import engine
 from tempo_ir.passes.remarks import collecting
 from tempo_ir.reference.errors import ExecutionError
+from tempo_ir.runtime import cache, native
 from tempo_ir.runtime import executable as executables
-from tempo_ir.runtime import native
 from tempo_ir.runtime.cache import DIRECTORY, SIZE, Cache
 from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.runtime.packed import Damaged, Packed
@@ -187,6 +189,58 @@ def test_another_program_is_another_entry(cache_directory):
         tp.output("y", tp.sum(x[0 : t + 1], axis=0))
 
     assert not tp.compile(running_elsewhere()).stats.cached
+
+
+def test_another_machine_or_another_version_is_another_entry(cache_directory, monkeypatch):
+    """The processor, what it can do, and the versions of who makes code."""
+    made = {tp.compile(running()).stats.cached}
+    here = executables.host_target()
+    for other in (dataclasses.replace(here, cpu="mill1"), dataclasses.replace(here, features="+belt")):
+        monkeypatch.setattr(executables, "host_target", lambda other=other: other)
+        made.add(tp.compile(running()).stats.cached)
+    monkeypatch.setattr(executables, "host_target", lambda: here)
+    versions = cache.versions()
+    for number in range(len(versions)):
+        newer = (*versions[:number], "newer", *versions[number + 1 :])
+        monkeypatch.setattr(cache, "versions", lambda newer=newer: newer)
+        made.add(tp.compile(running()).stats.cached)
+    assert made == {False}
+    assert len(entries(cache_directory)) == 3 + len(versions)
+    monkeypatch.undo()
+
+
+def test_the_version_is_that_of_the_sources():
+    """Of the files as they are, and of the libraries by their numbers."""
+    ours, sources, xdsl, llvm = cache.versions()
+    assert ours == tp.__version__
+    assert len(sources) == 64
+    assert xdsl.count(".") >= 2
+    assert llvm.count(".") == 2
+
+
+def test_the_second_compile_generates_no_code(cache_directory, monkeypatch):
+    """No text of LLVM is written, and none parsed, optimised or made machine code of, but the functions of a team."""
+    expected = tp.compile(running())(x=X)["y"]
+    for module, name in ((native, "ModuleLowering"), (engine, "_optimised"), (executables, "lower")):
+        monkeypatch.setattr(module, name, None)
+    executable = tp.compile(running())
+    assert executable.stats.cached
+    np.testing.assert_array_equal(executable(x=X)["y"], expected)
+
+
+def test_an_entry_that_cannot_be_written_whole_is_none(cache_directory, monkeypatch):
+    """The disk is full, or the process ends: before its name is given to it, a file is somebody's part."""
+    cache_directory.mkdir()
+    seen: list[str] = []
+
+    def full(part, whole) -> None:
+        seen.append(Path(part).suffix)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache.os, "replace", full)
+    assert tp.compile(running())(x=X)["y"].shape == (3, 4)
+    assert seen == [".part"]
+    assert list(cache_directory.iterdir()) == []
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "changed"])

@@ -208,3 +208,15 @@ loop.program @other_rows dims(t: T) {
     loop.offload %h[t] to %g[t]
   }
 }
+
+// -----
+
+loop.program @no_parts dims() {
+  %x = loop.input "x" : !loop.buffer<4xf32>
+  %y = loop.output "y" : !loop.buffer<0x4xf32>
+  loop.kernel ins(%a = %x) outs(%y) {
+    // expected-error@+1 {{parts are counted from 1}}
+    %p = loop.parts %a into 0 : tensor<4xf32>
+    loop.yield %p : tensor<0x4xf32>
+  }
+}

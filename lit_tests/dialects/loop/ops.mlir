@@ -145,3 +145,20 @@ loop.program @persistent dims(t: T) {
     loop.free %h[t]
   }
 }
+
+// -----
+
+// CHECK-LABEL: loop.program @parts
+// CHECK:         loop.kernel ins(%a = %x) outs(%y) {
+// CHECK-NEXT:      %s = sdg.sum %a axes [0] : (tensor<64x4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:      %p = loop.parts %s into 8 : tensor<4xf32>
+// CHECK-NEXT:      loop.yield %p : tensor<8x4xf32>
+loop.program @parts dims() {
+  %x = loop.input "x" : !loop.buffer<64x4xf32>
+  %y = loop.output "y" : !loop.buffer<8x4xf32>
+  loop.kernel ins(%a = %x) outs(%y) {
+    %s = sdg.sum %a axes [0] : (tensor<64x4xf32>) -> tensor<4xf32>
+    %p = loop.parts %s into 8 : tensor<4xf32>
+    loop.yield %p : tensor<8x4xf32>
+  }
+}

@@ -44,6 +44,7 @@ from tempo_ir.dialects.loop.leaves import (
     LaunchOp,
     YieldOp,
 )
+from tempo_ir.dialects.loop.parts import PartsOp
 from tempo_ir.dialects.loop.shares import SharesOp
 from tempo_ir.dialects.loop.structure import (
     CALL_SEED,
@@ -99,6 +100,7 @@ __all__ = [
     "OffloadOp",
     "OutputOp",
     "ParameterOp",
+    "PartsOp",
     "PointAttr",
     "ProgramOp",
     "SharesOp",
@@ -126,6 +128,7 @@ Loop = Dialect(
         KernelOp,
         FoldOp,
         SharesOp,
+        PartsOp,
         HostOp,
         LaunchOp,
         OffloadOp,

@@ -29,6 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.loop.attributes import BufferType, PointAttr, TouchedAttr
 from tempo_ir.dialects.loop.fold import FoldOp
+from tempo_ir.dialects.loop.parts import PartsOp
 from tempo_ir.dialects.loop.shares import SharesOp
 from tempo_ir.dialects.loop.structure import LoopOperation, parse_access, parse_buffer, print_access
 from tempo_ir.dialects.sdg.attributes import IndexAttr, Vectorized, VectorizedAttr, parse_vectorized
@@ -252,8 +253,10 @@ class BodyOperation(AccessOperation, ABC):
         if yielded != list(self.out_types.data):
             raise VerifyException(f"body yields ({_types(yielded)}), outs are ({_types(self.out_types.data)})")
         for op in self.body.block.ops:
-            if not op.name.startswith("sdg.") and not isinstance(op, YieldOp | FoldOp | SharesOp):
-                raise VerifyException(f"{op.name} in a body, expected sdg ops, loop.fold and loop.shares only")
+            if not op.name.startswith("sdg.") and not isinstance(op, YieldOp | FoldOp | SharesOp | PartsOp):
+                raise VerifyException(
+                    f"{op.name} in a body, expected sdg ops, loop.fold, loop.shares and loop.parts only"
+                )
 
     @classmethod
     def parse(cls, parser: Parser):

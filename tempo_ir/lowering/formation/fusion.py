@@ -9,6 +9,9 @@ Leaves are taken from the last to the first, so that a leaf's readers have found
 
 A leaf that only moves elements is copied into every group that reads it. So is a norm that products read: it is made of
 rows that are in memory anyway, and computing it again is little beside the products (`prologues`).
+
+Where kernels are joined along rows afterwards (`loop_fuse_rows`) a sum over all rows, as the gradient of weights is, is
+not joined with what goes on with it: it is to be made with its rows.
 """
 
 from __future__ import annotations
@@ -19,8 +22,9 @@ from dataclasses import dataclass, field
 from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferAccess, ComputeOp
+from tempo_ir.dialects.loop import AllocOp, BodyOperation, BufferAccess, ComputeOp, enclosing_loops
 from tempo_ir.dialects.types import Shape, shape_of
+from tempo_ir.index import Expr, free_symbols
 from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.leaf import Leaf, Row, row_of
 from tempo_ir.lowering.formation.prologues import prologues
@@ -52,9 +56,10 @@ class Group:
         return Group([leaf], shape_of(value.type), {leaf: Read.SAME}, {row_of(write)})
 
 
-def form_groups(block: Block) -> tuple[BlockGraph, dict[int, Group]]:
-    """The groups of a block, by their number in the graph; operations that are no leaves have none."""
-    growth = _Growth(block)
+def form_groups(block: Block, *, sums_apart: bool = False) -> tuple[BlockGraph, dict[int, Group]]:
+    """The groups of a block, by their number in the graph; operations that are no leaves have none. With `sums_apart`
+    what goes on with a sum over all rows is none of its group."""
+    growth = _Growth(block, sums_apart)
     for op, leaf in reversed(growth.leaves.items()):
         if isinstance(op, ComputeOp) and len(leaf.writes) == 1:
             growth.holders[leaf] = growth.place(leaf)
@@ -65,7 +70,8 @@ class _Growth:
     """The groups of a block while leaves find theirs; `holders` are the groups that a leaf is in, `copied` the leaves
     that each product computes again."""
 
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, sums_apart: bool):
+        self.sums_apart = sums_apart
         self.graph = BlockGraph(block)
         self.leaves: dict[Operation, Leaf] = {
             op: Leaf.of(op) for op in self.graph.items if isinstance(op, BodyOperation)
@@ -77,7 +83,8 @@ class _Growth:
     def place(self, leaf: Leaf) -> Sequence[int]:
         """Put a leaf into a group of its readers, copies into all of them, or a group of its own; who holds it."""
         own = self.graph.group(leaf.op)
-        readers = None if leaf.cost is Cost.ALONE else self._readers(leaf)
+        alone = leaf.cost is Cost.ALONE or (self.sums_apart and _sums_all_rows(leaf))
+        readers = None if alone else self._readers(leaf)
         is_little = leaf.cost is Cost.FREE or leaf in self.copied
         if readers and is_little and self._copy_everywhere(leaf, readers):
             return list(readers)
@@ -151,6 +158,16 @@ class _Growth:
                 self.graph.depend(source, number)
         self.graph.drop(own)
         return True
+
+
+def _sums_all_rows(leaf: Leaf) -> bool:
+    """Whether a leaf sums over an axis of which a call knows the extent, and no iteration, to what has no such axis."""
+    if not isinstance(leaf.work, sdg.ContractOp | sdg.SumOp):
+        return False
+    counted = {loop.iterator for loop in enclosing_loops(leaf.op)}
+    summed = [extent for argument in leaf.arguments for extent in shape_of(argument.type) if isinstance(extent, Expr)]
+    known = all(isinstance(extent, int) for extent in shape_of(leaf.yielded[0].type))
+    return known and bool(summed) and all(counted.isdisjoint(free_symbols(extent)) for extent in summed)
 
 
 def _is_temporary(leaf: Leaf) -> bool:

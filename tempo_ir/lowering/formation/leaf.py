@@ -25,7 +25,9 @@ class Leaf:
     """
     A leaf, read once from its operation, which takes long and would happen at every question.
 
-    `work` is the one op beside its constants, None of a copy; `cost` what an element of its value costs.
+    `work` is the one op beside its constants, of a kernel the first, None of a copy; `cost` what an element of its
+    value costs. `depends_on_point`: the value depends on more than what is read, or an error at run time names the
+    point.
     """
 
     op: BodyOperation
@@ -35,23 +37,20 @@ class Leaf:
     yielded: tuple[SSAValue, ...]
     work: Operation | None
     cost: Cost
+    depends_on_point: bool
 
     @staticmethod
     def of(op: BodyOperation) -> Leaf:
         """The leaf of an operation."""
         block = op.regions[0].block
         work = next((inner for inner in block.ops if type(inner) not in _NO_WORK), None)
-        return Leaf(op, block.args, op.reads, op.writes, op.yielded, work, cost_of(work))
+        depends = not AT_A_POINT.isdisjoint(map(type, block.ops))
+        return Leaf(op, block.args, op.reads, op.writes, op.yielded, work, cost_of(work), depends)
 
     @property
     def buffer(self) -> SSAValue:
         """The buffer that a leaf of one value writes."""
         return self.writes[0].buffer
-
-    @property
-    def depends_on_point(self) -> bool:
-        """Whether the value depends on more than what is read, or an error at run time names the point."""
-        return type(self.work) in AT_A_POINT
 
 
 def row_of(access: BufferAccess) -> Row:

@@ -26,7 +26,7 @@ form of their own. It runs before storage is planned, when every row is written 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -40,22 +40,24 @@ from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.check import check_kernels
 from tempo_ir.lowering.formation.fold_check import check_folds
 from tempo_ir.lowering.formation.fold_kernels import Folds, fold_loops
-from tempo_ir.lowering.formation.fusion import form_groups, ordered
+from tempo_ir.lowering.formation.fusion import Group, form_groups, ordered
 from tempo_ir.lowering.formation.kernels import kernel_of
 from tempo_ir.lowering.proofs import proving
 
 
 @dataclass(frozen=True)
 class LoopFormKernelsPass(ModulePass):
-    """Group leaves into kernels, which are the same for all targets. `check` proves the result."""
+    """Group leaves into kernels, which are the same for all targets; but `sums_apart` leaves sums over all rows for
+    loop-fuse-rows. `check` proves the result."""
 
     name = "loop-form-kernels"
     check: bool = True
+    sums_apart: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
             if not self.check:
-                form_program(program, fold_blocks(program))
+                form_program(program, fold_blocks(program), sums_apart=self.sums_apart)
                 continue
             with proving():
                 before = noted(program)
@@ -63,26 +65,28 @@ class LoopFormKernelsPass(ModulePass):
             with proving():
                 loops = {leaf: loop for each in folds for leaf, loop in each.loops.items()}
                 before = check_folds(program, before, loops)
-            kernels = form_program(program, folds)
+            kernels = form_program(program, folds, sums_apart=self.sums_apart)
             with proving():
                 check_kernels(program, before, kernels)
 
 
 def fold_blocks(program: ProgramOp) -> list[Folds]:
     """Put leaves with folds in the place of loops of all blocks."""
-    looping = [block for block in _blocks(program) if any(isinstance(op, ForOp) for op in block.ops)]
+    looping = [block for block in blocks_of(program) if any(isinstance(op, ForOp) for op in block.ops)]
     return [folds for block in looping if (folds := fold_loops(block, program)) is not None]
 
 
-def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operation, Sequence[Operation]]:
+def form_program(
+    program: ProgramOp, folds: Sequence[Folds] = (), *, sums_apart: bool = False
+) -> dict[Operation, Sequence[Operation]]:
     """Form the kernels of a program and of its folds; returns for each the leaves that it computes, in their order."""
     kernels: dict[Operation, Sequence[Operation]] = {}
     for each in folds:
         kernels.update(each.form_kernels())
-    for block in _blocks(program):
+    for block in blocks_of(program):
         join_guards(block)
-    for block in _blocks(program):
-        kernels.update(form_kernels(block))
+    for block in blocks_of(program):
+        kernels.update(form_kernels(block, sums_apart=sums_apart))
     for alloc in [op for op in program.operations() if isinstance(op, AllocOp)]:
         if alloc.results[0].first_use is None:
             alloc.detach()
@@ -90,7 +94,7 @@ def form_program(program: ProgramOp, folds: Sequence[Folds] = ()) -> dict[Operat
     return kernels
 
 
-def _blocks(program: ProgramOp) -> list[Block]:
+def blocks_of(program: ProgramOp) -> list[Block]:
     """The blocks of the program that hold operations of the loop dialect, outer ones first."""
     found = [program.body.block]
     for block in found:
@@ -155,13 +159,17 @@ def _absorb(guard: IfOp, later: IfOp) -> IfOp:
     return guard
 
 
-def form_kernels(block: Block) -> dict[Operation, Sequence[Operation]]:
+def form_kernels(block: Block, *, sums_apart: bool = False) -> dict[Operation, Sequence[Operation]]:
     """
     Replace the groups of a block by kernels; the other operations keep the order that their buffers force.
 
     Returns for each kernel the leaves that it computes, in their order.
     """
-    graph, groups = form_groups(block)
+    return rebuild(block, *form_groups(block, sums_apart=sums_apart))
+
+
+def rebuild(block: Block, graph: BlockGraph, groups: Mapping[int, Group]) -> dict[Operation, Sequence[Operation]]:
+    """The operations of a block anew, groups of several leaves as kernels; returns what `form_kernels` does."""
     kernels: dict[Operation, Sequence[Operation]] = {}
     if all(len(group.leaves) + len(group.copies) == 1 for group in groups.values()):
         return kernels

@@ -76,6 +76,10 @@ class Blocks:
     multiplications for a row or more; 0: it is not."""
     multiprocessors: int = 0
     """What programs are shared among; 0 where a few threads are all there is."""
+    row_block: int = 0
+    """Rows that a program computes all values of before it goes on, of kernels that are computed by rows."""
+    row_programs: int = 0
+    """Programs that share such rows; 0 where such kernels are not to be had."""
     held_queries: int = 0
     """Queries of a program of attention, where there are many."""
     held_keys: int = 0
@@ -110,6 +114,16 @@ class Blocks:
     def rows(self, extent: Extent) -> int:
         """Block along the other axis of a result."""
         return self._block(extent, self.row, self.dynamic_row)
+
+    def block_of_rows(self, extent: Extent) -> int:
+        """The rows of a block of a kernel that is computed by rows."""
+        return min(extent, self.row_block) if isinstance(extent, int) else self.row_block
+
+    def programs_of_rows(self, extent: Extent) -> int:
+        """How many programs share the rows of such a kernel."""
+        if not isinstance(extent, int):
+            return self.row_programs
+        return max(1, min(self.row_programs, extent // self.block_of_rows(extent)))
 
     def whole_rows(self, extent: Extent, rows: Extent | None) -> tuple[int, int] | None:
         """Blocks along a row of so many elements that is reduced and read again, all of it, and along the `rows`; None
@@ -199,8 +213,8 @@ class Blocks:
 
 
 def even_block(extent: int, most: int) -> int:
-    """The greatest block of at most `most` that cuts an extent into equal parts of whole vectors; the extent itself
-    where it is no more than twice as much and has no such parts.
+    """The greatest block of at most `most` that cuts an extent into equal parts of whole vectors; where it has no such
+    parts, the extent itself if it is no more than twice as much, else parts of halves of vectors.
 
     A last block that is shorter needs masks, hence a second copy of the code, and runs at 60 % of the speed (measured
     on matrix products of 704 in blocks of 512).
@@ -208,13 +222,15 @@ def even_block(extent: int, most: int) -> int:
     if extent <= most:
         return max(1, extent)
     parts = range(-(-extent // most), 4 * extent // most + 1)
-    whole = next((extent // n for n in parts if extent % n == 0 and extent // n % VECTOR == 0), None)
-    if whole is not None:
-        return whole
-    return extent if extent <= 2 * most else most
+    for whole in (VECTOR, VECTOR // 2):
+        if found := next((extent // n for n in parts if extent % n == 0 and extent // n % whole == 0), None):
+            return found
+        if extent <= 2 * most:
+            return extent
+    return most
 
 
-CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64, share=1 << 16)
+CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64, share=1 << 16, row_block=64, row_programs=8)
 GPU = Blocks(
     column=64,
     row=16,

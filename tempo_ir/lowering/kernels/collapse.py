@@ -13,7 +13,7 @@ needs masks: such a pair is joined only if the inner axis is too short to fill a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, i64
@@ -21,8 +21,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import BodyOperation, FoldOp, YieldOp
+from tempo_ir.dialects.sdg.attributes import IndexAttr
 from tempo_ir.dialects.types import Extent, element, shape_of, tensor
-from tempo_ir.index import Const, as_expr, simplify
+from tempo_ir.index import Const, Entry, Slice, as_expr, simplify
 from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
 from tempo_ir.lowering.kernels.layout import Array
 
@@ -57,18 +58,24 @@ class Body:
         return last.operands
 
 
-def collapsed(leaf: BodyOperation, reads: Sequence[Array], writes: Sequence[Array], rows: int | None = None) -> Body:
-    """The body of a leaf with all axes joined that are one, but for the axis `rows` of what it yields; one with a fold
-    stays as it is."""
+def collapsed(
+    leaf: BodyOperation,
+    reads: Sequence[Array],
+    writes: Sequence[Array],
+    rows: int | None = None,
+    asked: Collection[Pair] = (),
+) -> Body:
+    """The body of a leaf with all axes joined that are one, and those that are `asked` for wherever they can be, but
+    for the axis `rows` of what it yields; one with a fold stays as it is."""
     body = Body(leaf.body.block, tuple(reads), tuple(writes), rows)
     if any(isinstance(op, FoldOp) for op in body.block.ops):
         return body
-    pairs = _Pairs.of(body)
+    pairs = _Pairs.of(body, through_views=bool(asked))
     if rows is not None:
         for value in body.yielded:
             pairs.part(value, rows - 1)
             pairs.part(value, rows)
-    joined = pairs.joined()
+    joined = pairs.joined(asked)
     return _rebuilt(body, joined) if joined else body
 
 
@@ -78,11 +85,13 @@ class _Pairs:
 
     ties: dict[Pair, set[Pair]] = field(default_factory=dict[Pair, set[Pair]])
     apart: set[Pair] = field(default_factory=set[Pair])
+    through_views: bool = False
+    """Whether slices and axes of one element are looked through, in order to join what is asked for."""
 
     @staticmethod
-    def of(body: Body) -> _Pairs:
+    def of(body: Body, *, through_views: bool) -> _Pairs:
         """The pairs of a body."""
-        pairs = _Pairs()
+        pairs = _Pairs(through_views=through_views)
         for op in body.block.ops:
             pairs.visit(op)
         for value, array in [
@@ -131,6 +140,8 @@ class _Pairs:
                 self.tie((op.ids, axis), (op.result, axis))
             if _rank(op.ids):
                 self.part(op.result, _rank(op.ids) - 1)
+        elif self.through_views and (view := _view(op)) is not None:
+            self._kept(op.operands[0], op.results[0], *view)
         elif not isinstance(op, _FREE):
             for value in (*op.operands, *op.results):
                 for axis in range(_rank(value) - 1):
@@ -159,6 +170,23 @@ class _Pairs:
                     elif set(pair) & set(others):
                         self.part(value, axis)
 
+    def _kept(self, operand: SSAValue, result: SSAValue, places: Sequence[int], whole: Collection[int]) -> None:
+        """The axes of the result are those of the operand at some places: neighbours of which all is there stay so."""
+        tied: set[int] = set()
+        for axis in range(_rank(result) - 1):
+            if (
+                axis + 1 < len(places)
+                and {*places[axis : axis + 2]} <= {*whole}
+                and places[axis] + 1 == places[axis + 1]
+            ):
+                self.tie((operand, places[axis]), (result, axis))
+                tied.add(places[axis])
+            else:
+                self.part(result, axis)
+        for axis in range(_rank(operand) - 1):
+            if axis not in tied:
+                self.part(operand, axis)
+
     def _reduction(self, operand: SSAValue, result: SSAValue, axes: Sequence[int]) -> None:
         kept = [axis for axis in range(_rank(operand)) if axis not in axes]
         for axis in range(_rank(operand) - 1):
@@ -172,13 +200,18 @@ class _Pairs:
 
     # -- choosing
 
-    def joined(self) -> set[Pair]:
+    def joined(self, asked: Collection[Pair]) -> set[Pair]:
         """The pairs that become one axis."""
         classes = self._classes()
-        chosen = {pair for members in classes for pair in members if all(map(_is_static, members))}
+        chosen = {
+            pair
+            for members in classes
+            for pair in members
+            if all(map(_is_static, members)) or not members.isdisjoint(asked)
+        }
         for members in classes:
             enough = FEW_ROWS if any(isinstance(value.owner, sdg.ContractOp) for value, _ in members) else SHORT
-            if not all(map(_is_static, members)) and max(_inner(pair, chosen) for pair in members) < enough:
+            if not members <= chosen and max(_inner(pair, chosen) for pair in members) < enough:
                 chosen |= members
         return chosen
 
@@ -198,6 +231,20 @@ class _Pairs:
             if not members & self.apart:
                 classes.append(members)
         return classes
+
+
+def _view(op: Operation) -> tuple[list[int], Collection[int]] | None:
+    """The axes of the operand that those of the result are, and which of them are taken whole, of a slice and of a
+    reshape that only adds axes of one element at the end."""
+    if isinstance(op, sdg.SliceOp):
+        shape = shape_of(op.operand.type)
+        places = [axis for axis, entry in enumerate(op.take) if isinstance(entry, Slice)]
+        return places, {axis for axis in places if op.take[axis] == Slice(Const(0), as_expr(shape[axis]))}
+    if isinstance(op, sdg.ReshapeOp):
+        old, new = shape_of(op.operand.type), shape_of(op.result.type)
+        if old == new[: len(old)] and set(new[len(old) :]) <= {1}:
+            return list(range(len(old))), range(len(old))
+    return None
 
 
 def _stretched(small: Sequence[Extent], large: Sequence[Extent]) -> list[bool | None]:
@@ -322,6 +369,13 @@ def _properties(op: Operation, groups: Mapping[SSAValue, _Groups]) -> dict[str, 
         case sdg.ReduceOp():
             axes = dict.fromkeys(groups[op.operand].new(axis) for axis in op.axes)
             return {"axes": DenseArrayBase.from_list(i64, list(axes))}
+        case sdg.SliceOp():
+            shape, joined = shape_of(op.operand.type), groups[op.operand]
+            entries: list[Entry] = [
+                op.take[group[0]] if len(group) == 1 else Slice(Const(0), as_expr(extent))
+                for group, extent in zip(joined.axes, joined.extents(shape), strict=True)
+            ]
+            return {"take": IndexAttr(tuple(entries))}
         case sdg.SoftmaxOp() | sdg.ArgReduceOp():
             return {"axis": IntegerAttr(groups[op.operand].new(op.axis), i64)}
         case _:

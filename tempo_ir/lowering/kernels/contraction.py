@@ -8,10 +8,11 @@ summed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import SharesOp
@@ -134,6 +135,8 @@ def _contracted(
     """The summed letter that the dots run along: the greatest, the last one of these, an open one only before short
     ones."""
     free = [n for n in shared if AxisKey(contraction.op, n) not in translator.decisions.points]
+    if pinned := [n for n in free if AxisKey(contraction.op, n) in translator.pinned]:
+        return pinned[0]
 
     def weight(number: int) -> tuple[int, int]:
         extent = contraction.summed[letters[number]]
@@ -162,11 +165,10 @@ def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapp
         named = {letters[axis.key.axis]: coordinate for axis, coordinate in zip(axes, at, strict=True)}
         lane = named[letters[chosen]].lane
         assert lane is not None
-        tiles = [
-            translator.masked(translator.pull(operand, contraction.coordinates(number, named)), lane, 0)
-            for number, operand in enumerate(contraction.op.inputs)
-        ]
-        lhs, rhs = rows_of(translator, tiles[0], left, lane), columns_of(translator, tiles[1], right, lane)
+        lhs, rhs = (
+            _operand(translator, contraction.op.inputs[number], contraction.coordinates(number, named), lane, sides)
+            for number, sides in enumerate((partial(rows_of, lanes=left), partial(columns_of, lanes=right)))
+        )
         if lhs.element != rhs.element:  # one holds the values of the other
             lhs, rhs = lhs.to(result), rhs.to(result)
         start = translator.constant_tile(0, total, shape) if carried is None else carried[0]
@@ -176,6 +178,14 @@ def _sum_of_dots(translator: Translator, contraction: Contraction, letters: Mapp
     if left and right:
         return Tile(sums, (left[0], right[0]))
     return Tile(builder.reduce(ReduceKind.SUM, sums, 1 if left else 0), left or right)
+
+
+def _operand(translator: Translator, value: SSAValue, at: Coordinates, lane: Lane, side: Callable[..., Value]) -> Value:
+    """An operand of a dot, which is turned round where it is made: outside of the loops in which it does not vary."""
+    depth = translator.builder.level if translator.blocks.powers_of_two else translator.depth_of(value, at)
+    tile = translator.pull(value, at)
+    with translator.builder.at(depth):
+        return side(translator, translator.masked(tile, lane, 0), contracted=lane)
 
 
 def rows_of(translator: Translator, tile: Tile, lanes: tuple[Lane, ...], contracted: Lane) -> Value:

@@ -53,6 +53,7 @@ from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
 from tempo_ir.lowering.kernels.loop_join_siblings import join_siblings
+from tempo_ir.lowering.kernels.loop_split_rows import split_rows
 from tempo_ir.lowering.kernels.loop_split_softmax import split_softmax
 from tempo_ir.lowering.kernels.named_points import name_points
 from tempo_ir.lowering.kernels.naming import name_pointers
@@ -100,6 +101,7 @@ def lower_kernels(
     names: set[str] = set()
     for program in [program for program in module.ops if isinstance(program, ProgramOp)]:
         split_softmax(program, TARGETS[target])
+        split_rows(program, TARGETS[target])
         order_axes(program)
         lowering = _Lowering(program, target, names, made)
         literals = Literals(program)

@@ -96,7 +96,8 @@ def lanes_and_axes(
     """
     lanes = lanes_of(at)
     keys = {axis: _reduced_key(translator, AxisKey(owner, axis), lanes) for axis in extents}
-    free = [axis for axis in extents if keys[axis] not in translator.decisions.points] if len(lanes) < 2 else []
+    many = len(lanes) > 1 or not translator.pinned.keys().isdisjoint(keys.values())
+    free = [axis for axis in extents if keys[axis] not in translator.decisions.points and not many]
     whole = translator.whole
     chosen = max(free, key=lambda axis: (keys[axis] in whole, _weight(extents[axis]), axis), default=None)
     others = math.prod(extents_of(lanes)) if alone and _is_read(translator, owner) else 0

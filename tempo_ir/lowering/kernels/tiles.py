@@ -73,6 +73,28 @@ class Tile:
     zero_padded: frozenset[Lane] = frozenset()
 
 
+def _is_alike(one: Lane | None, other: Lane | None) -> bool:
+    """Whether two lanes are of the same indices, of whatever axis."""
+    if one is None or other is None:
+        return one is other
+    return (one.first, one.size, one.limit, one.low) == (other.first, other.size, other.limit, other.low)
+
+
+def read_as(places: Coordinates, tile: Tile, at: Coordinates) -> Tile | None:
+    """The tile of a value that was read at some places as one read at others, if these are the same indices, with the
+    lanes of the latter."""
+    lanes: dict[Lane, Lane] = {}
+    for asked, place in zip(at, places, strict=True):
+        if (asked.start, asked.step) != (place.start, place.step) or not _is_alike(asked.lane, place.lane):
+            return None
+        if asked.lane is not None and place.lane is not None:
+            lanes[place.lane] = asked.lane
+    if len(set(lanes.values())) != len(lanes):
+        return None
+    padded = frozenset(lanes[lane] for lane in tile.zero_padded)
+    return Tile(tile.value, tuple(lanes[lane] for lane in tile.lanes), padded)
+
+
 def aligned(tile: Tile, lanes: tuple[Lane, ...]) -> Value:
     """The tile with its axes in the order of `lanes`, of extent 1 where it does not vary; scalars stay scalars."""
     if tile.lanes == lanes or not tile.lanes:

@@ -15,6 +15,7 @@ from tempo_ir.dialects.tile.attributes import PointerType
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.dialects.types import element
 from tempo_ir.index import Expr, Space, Sym
+from tempo_ir.lowering.formation.row_bodies import RowBody
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, doubled, reduced_classes, values_of
 from tempo_ir.lowering.kernels.axis_names import AxisNames
 from tempo_ir.lowering.kernels.blocks import Blocks
@@ -24,10 +25,11 @@ from tempo_ir.lowering.kernels.emitters import EMITTERS
 from tempo_ir.lowering.kernels.folds import emit_fold
 from tempo_ir.lowering.kernels.layout import Array, Layout, array_of
 from tempo_ir.lowering.kernels.nests import GridAxis, Sink, write_all
+from tempo_ir.lowering.kernels.row_blocks import is_computed_by_rows, write_rows
 from tempo_ir.lowering.kernels.scans import write_scan, write_scatter_add
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder
 from tempo_ir.lowering.kernels.shares import write_shares
-from tempo_ir.lowering.kernels.translator import AxisKey, Decisions, Programs, Refine, Source, Translator
+from tempo_ir.lowering.kernels.translator import AxisKey, Decisions, Programs, Refine, Source, Translator, Unsupported
 from tempo_ir.names import fresh_name
 
 STATUS = "status"
@@ -124,7 +126,9 @@ def translate(
     reads, writes = (
         [array_of(access, layouts[access.buffer]) for access in accesses] for accesses in (leaf.reads, leaf.writes)
     )
-    body = collapsed(leaf, reads, writes, None if programs is None else programs.rows)
+    found = RowBody.of(leaf.body.block) if is_computed_by_rows(leaf.body.block) else None
+    pairs = [(value, axis) for value, axis in found.rows.items()] if found is not None and found.inner else []
+    body = collapsed(leaf, reads, writes, None if programs is None else programs.rows, pairs)
     if programs is not None and programs.rows is not None:
         programs = replace(programs, rows=body.rows)
     while True:
@@ -204,6 +208,10 @@ class _Attempt:
             return write_scatter_add(self.translator, self.leaf, sinks[0], op)
         if isinstance(op, SharesOp):
             return write_shares(self.translator, self.leaf, sinks, op)
+        if is_computed_by_rows(self.body.block) and (rows := RowBody.of(self.body.block)) is not None:
+            if not self.translator.blocks.row_programs or rows.inner:
+                raise Unsupported("it is computed block by block of rows")
+            return write_rows(self.translator, self.leaf, sinks, rows)
         return write_all(self.translator, self.leaf, sinks)
 
 

@@ -31,7 +31,8 @@ from tempo_ir.index.expr import TRUE, Relation
 from tempo_ir.lowering.kernels.blocks import Blocks
 from tempo_ir.lowering.kernels.layout import Array, Axis
 from tempo_ir.lowering.kernels.scopes import ScopedBuilder
-from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine, filled, lanes_of
+from tempo_ir.lowering.kernels.tiles import Coordinate, Coordinates, Lane, Tile, combine, filled, lanes_of, read_as
+from tempo_ir.lowering.kernels.views import Accessed, ViewAxis, add_lane
 
 
 class Unsupported(Exception):
@@ -132,35 +133,6 @@ class Iterated:
     block: int
 
 
-@dataclass(frozen=True, slots=True)
-class _ViewAxis:
-    """An axis of a view: its size and stride, and what is accessed of it, a point, a lane or positions from a tile."""
-
-    size: Extent
-    stride: Expr
-    start: Expr
-    lane: Lane | None = None
-    positions: Value | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Accessed:
-    """A view, the places to access in it, and the lanes of the block, in order."""
-
-    view: Value
-    places: list[Value | tuple[Value, int]]
-    lanes: tuple[Lane, ...]
-
-
-def _add_lane(axes: list[_ViewAxis], lane: Lane, stride: Expr) -> None:
-    """An axis for the lane, or a greater stride of the one it has."""
-    for position, axis in enumerate(axes):
-        if axis.lane is lane and axis.positions is None:
-            axes[position] = _ViewAxis(axis.size, axis.stride + stride, axis.start, lane)
-            return
-    axes.append(_ViewAxis(lane.limit, stride, lane.first, lane))
-
-
 class Translator:
     """The state of building one kernel. `pull` gives the tile of a value at coordinates."""
 
@@ -215,6 +187,10 @@ class Translator:
         """Axes of a sum weighted by a softmax whose points one program computes in one pass."""
         self.dealt: dict[AxisKey, tuple[Expr, int]] = {}
         """Axes of which a program has every so manieth block: the first one, and how many programs share the axis."""
+        self.made: dict[SSAValue, tuple[Coordinates, Tile]] = {}
+        """Values that are made already, whole along all axes but their rows: who asks for them so gets that tile."""
+        self.pinned: dict[AxisKey, Coordinate] = {}
+        """Axes of which a sum is to have no more than one block."""
         self.iterators: Mapping[str, Expr] = MappingProxyType({})
         """The counters of the folds that are open."""
 
@@ -224,11 +200,11 @@ class Translator:
         """The value at the coordinates, one per axis."""
         value, at = self.aliases.get(value, value), tuple(coordinates)
         known = self._tiles.get((value, at))
+        if known is None and value in self.made:
+            known = read_as(*self.made[value], at)
         if known is not None:
             return known
-        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
-        within = 0 if block is None else self.inside.get(block, 0)
-        with self.builder.at(max(self.depth(at), within)):
+        with self.builder.at(self.depth_of(value, at)):
             tile = self._tiles[value, at] = self._compute(value, at)
         return tile
 
@@ -261,6 +237,12 @@ class Translator:
             tile.value.ssa.name_hint = value.name_hint
         return tile
 
+    def depth_of(self, value: SSAValue, at: Coordinates) -> int:
+        """The number of open loops within which a value is to be computed that is read at the coordinates."""
+        value = self.aliases.get(value, value)
+        block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        return max(self.depth(at), 0 if block is None else self.inside.get(block, 0))
+
     def depth(self, coordinates: Coordinates) -> int:
         """The number of open loops within which something varies that is read at the coordinates."""
         expressions: list[Expr | int] = [coordinate.start for coordinate in coordinates]
@@ -280,7 +262,7 @@ class Translator:
 
     # -- memory
 
-    def _access(self, source: Source, at: Coordinates, positions: tuple[int, Tile] | None = None) -> _Accessed:
+    def _access(self, source: Source, at: Coordinates, positions: tuple[int, Tile] | None = None) -> Accessed:
         """A view of the memory for the coordinates, and what of it to access.
 
         Each lane is one axis of the view: its size is the lane's limit, so that padding is masked; axes that are read
@@ -288,33 +270,33 @@ class Translator:
         indices in a tile.
         """
         offset = source.array.offset
-        axes: list[_ViewAxis] = []
+        axes: list[ViewAxis] = []
         for number, (axis, coordinate) in enumerate(zip(source.array.axes, at, strict=True)):
             if positions is not None and positions[0] == number:
-                axes.append(_ViewAxis(axis.extent, axis.stride, Const(0), positions[1].lanes[0], positions[1].value))
+                axes.append(ViewAxis(axis.extent, axis.stride, Const(0), positions[1].lanes[0], positions[1].value))
                 continue
             axis, coordinate = self._unwrapped(axis, coordinate)
             fixed = coordinate.start if coordinate.lane is None else self.builder.simplify(coordinate.shift)
             if self.builder.is_local(fixed):
-                axes.append(_ViewAxis(axis.extent, axis.stride, fixed))
+                axes.append(ViewAxis(axis.extent, axis.stride, fixed))
             else:
                 offset = offset + fixed * axis.stride
             if coordinate.lane is not None:
-                _add_lane(axes, coordinate.lane, axis.stride * coordinate.step)
+                add_lane(axes, coordinate.lane, axis.stride * coordinate.step)
         lanes = [axis.lane for axis in axes if axis.lane is not None]
         if len(set(lanes)) != len(lanes):
             raise Refine(self.key_of(lanes[0]), points=True)
         places = [self._place(axis) for axis in axes]
-        return _Accessed(self._view(source, offset, axes), places, tuple(lanes))
+        return Accessed(self._view(source, offset, axes), places, tuple(lanes))
 
-    def _place(self, axis: _ViewAxis) -> Value | tuple[Value, int]:
+    def _place(self, axis: ViewAxis) -> Value | tuple[Value, int]:
         if axis.positions is not None:
             return axis.positions
         if axis.lane is None:
             return self.builder.index(axis.start)
         return self.first(axis.lane), axis.lane.size
 
-    def _view(self, source: Source, offset: Expr, axes: Sequence[_ViewAxis]) -> Value:
+    def _view(self, source: Source, offset: Expr, axes: Sequence[ViewAxis]) -> Value:
         sizes, strides = tuple(axis.size for axis in axes), tuple(axis.stride for axis in axes)
         key = (source.pointer.ssa, offset, sizes, strides)
         known = self._views.get(key)
@@ -492,6 +474,8 @@ class Translator:
             if position == len(axes):
                 return step(at, carried)
             axis = axes[position]
+            if axis.key in self.pinned:
+                return run(position + 1, [*at, self.pinned[axis.key]], carried)
             digits = self.digits(axis)
 
             def enter(digit: int, start_: Expr, lane: Lane | None, carried: Carried | None) -> Carried | None:
