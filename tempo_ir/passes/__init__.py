@@ -31,6 +31,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "sdg-remat": lazy("tempo_ir.passes.sdg_remat:SdgRematPass"),
         "sdg-simplify": lazy("tempo_ir.passes.sdg_simplify:SdgSimplifyPass"),
         "sdg-tile": lazy("tempo_ir.passes.sdg_tile:SdgTilePass"),
+        "sdg-unflatten": lazy("tempo_ir.passes.sdg_unflatten:SdgUnflattenPass"),
         "sdg-unlift": lazy("tempo_ir.passes.sdg_unlift:SdgUnliftPass"),
         "sdg-vectorize": lazy("tempo_ir.passes.sdg_vectorize:SdgVectorizePass"),
     }

@@ -216,8 +216,8 @@ class Blocks:
 
 
 def even_block(extent: int, most: int) -> int:
-    """The greatest block of at most `most` that cuts an extent into equal parts of whole vectors; the extent itself
-    where it is no more than twice as much and has no such parts.
+    """The greatest block of at most `most` that cuts an extent into equal parts of whole vectors; where it has no such
+    parts, the extent itself if it is no more than twice as much, else parts of halves of vectors.
 
     A last block that is shorter needs masks, hence a second copy of the code, and runs at 60 % of the speed (measured
     on matrix products of 704 in blocks of 512).
@@ -225,10 +225,12 @@ def even_block(extent: int, most: int) -> int:
     if extent <= most:
         return max(1, extent)
     parts = range(-(-extent // most), 4 * extent // most + 1)
-    whole = next((extent // n for n in parts if extent % n == 0 and extent // n % VECTOR == 0), None)
-    if whole is not None:
-        return whole
-    return extent if extent <= 2 * most else most
+    for whole in (VECTOR, VECTOR // 2):
+        if found := next((extent // n for n in parts if extent % n == 0 and extent // n % whole == 0), None):
+            return found
+        if extent <= 2 * most:
+            return extent
+    return most
 
 
 CPU = Blocks(column=512, row=32, reduced=1024, dynamic_row=16, dynamic=64, share=1 << 16, row_block=64, row_programs=8)
