@@ -70,10 +70,14 @@ def run(report: Report, quick: bool = False) -> None:
 
 
 def bound(cell: str, learn: bool, batch: int, width: int) -> float:
-    """Seconds of a step for its products (three passes with gradients), or to read the recurrent weights in each."""
+    """Seconds of a step for its products, or to read the recurrent weights in each pass.
+
+    Products of the rows with both matrices; with gradients those of the states, whose inputs need none, and of both
+    matrices too.
+    """
     matrix = GATES[cell] * width * width
-    read, passes = 4.0 * matrix * (2 if learn else 1), 3 if learn else 1
-    return bound_of(read, 2.0 * batch * 2 * matrix * passes, footprint=4.0 * matrix)
+    read, products = 4.0 * matrix * (2 if learn else 1), 5 if learn else 2
+    return bound_of(read, 2.0 * batch * matrix * products, footprint=4.0 * matrix)
 
 
 def systems_of(

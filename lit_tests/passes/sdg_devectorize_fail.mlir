@@ -40,3 +40,21 @@ sdg.program @whole dims(t: T) {
 
 // CHECK-LABEL: sdg.program @whole
 // CHECK:         sdg.exp %x[0:T]
+
+// -----
+
+// no twins: other weights, another op
+sdg.program @strangers dims(i: I, t: T) {
+  %x = sdg.input "x" in (i, t) : tensor<3x4xf32>
+  %w = sdg.input "w" in (i, t) : tensor<4xf32>
+  %v = sdg.input "v" in (i) : tensor<4xf32>
+  %p = sdg.mul %x[i, t], %w[i, t] in (i, t) : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+  %s = sdg.add %x[i, t], %v[i] in (i, t) : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+  %q = sdg.mul %x[i, 0:T], %v[i] in (i) : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<?x3x4xf32, #sdg.size<T>>
+  sdg.output "p" %p[i, t] in (i, t) : tensor<3x4xf32>
+  sdg.output "s" %s[i, t] in (i, t) : tensor<3x4xf32>
+  sdg.output "q" %q[i] in (i) : tensor<?x3x4xf32, #sdg.size<T>>
+}
+
+// CHECK-LABEL: sdg.program @strangers
+// CHECK:         %q = sdg.mul %x[i, 0:T], %v[i] in (i)

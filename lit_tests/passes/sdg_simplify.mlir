@@ -88,3 +88,28 @@ sdg.program @contraction_of_one dims(t: T) {
 // CHECK:         %a = sdg.transpose %x[t] permutation [1, 0] in (t)
 // CHECK-NEXT:    %b = sdg.sum %x[t] axes [1] in (t)
 // CHECK:         %c = sdg.div %x[t], %third in (t)
+
+// -----
+
+// a dim of one point
+sdg.program @unit_dims dims(i: I, e: 1) {
+  %x = sdg.input "x" in (i) : tensor<4xf32>
+  %first = sdg.parameter "w" : tensor<4xf32>
+  %w = sdg.merge {i = 0 and e = 0 : %first, true : %next[i - 1, 0]} in (i, e) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %a = sdg.mul %w[i, e], %x[i] in (i, e) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %next = sdg.sub %w[i, e], %a[i, e] in (i, e) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %step = sdg.index e - call.start.e in (e) : tensor<i64>
+  %kept = sdg.neg %w[i, e] in (i, e) : (tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "a" %a[i, e] in (i, e) : tensor<4xf32>
+  sdg.output "step" %step[e] in (e) : tensor<i64>
+  sdg.output "kept" %kept[i, 0:1] in (i) : tensor<4xf32>
+}
+
+// CHECK-LABEL: sdg.program @unit_dims
+// CHECK:         %w = sdg.merge {i = 0 : %first, true : %next[i - 1]} in (i)
+// CHECK-NEXT:    %a = sdg.mul %w[i], %x[i] in (i)
+// CHECK-NEXT:    %next = sdg.sub %w[i], %a[i] in (i)
+// CHECK-NEXT:    %step = sdg.index e - call.start.e in (e)
+// CHECK-NEXT:    %kept = sdg.neg %w[i] in (i, e)
+// CHECK-NEXT:    sdg.output "a" %a[i] in (i, e)
+// CHECK-NEXT:    sdg.output "step" %step[0] in (e)

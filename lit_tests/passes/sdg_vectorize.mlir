@@ -120,3 +120,21 @@ sdg.program @shifted dims(t: T) where T >= 2 {
 // CHECK-LABEL: sdg.program @shifted
 // CHECK:         %n = sdg.contract "ta,ac->tc" %x[1:T], %w :
 // CHECK-NEXT:    %p = sdg.contract "ta,ac->tc" %x[0:T - 1], %w :
+
+// -----
+
+// activations that learning reads at all steps are made at all steps at once, though no product reads whole rows
+sdg.program @read_whole dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<8x4xf32>
+  %w = sdg.parameter "w" : tensor<4x4xf32>
+  %p = sdg.contract "bk,kn->bn" %x[t], %w in (t) : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %a = sdg.tanh %p[t] in (t) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  %g = sdg.contract "tbk,tbn->kn" %x[0:T], %a[0:T] : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  sdg.output "a" %a[t] in (t) : tensor<8x4xf32>
+  sdg.output "g" %g : tensor<4x4xf32>
+}
+
+// CHECK-LABEL: sdg.program @read_whole
+// CHECK:         %p = sdg.contract "tbk,kn->tbn" %x[0:T], %w
+// CHECK-NEXT:    %a = sdg.tanh %p
+// CHECK-NEXT:    %g = sdg.contract "tbk,tbn->kn" %x[0:T], %a

@@ -32,6 +32,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "sdg-simplify": lazy("tempo_ir.passes.sdg_simplify:SdgSimplifyPass"),
         "sdg-split": lazy("tempo_ir.passes.sdg_split:SdgSplitPass"),
         "sdg-tile": lazy("tempo_ir.passes.sdg_tile:SdgTilePass"),
+        "sdg-unflatten": lazy("tempo_ir.passes.sdg_unflatten:SdgUnflattenPass"),
         "sdg-unlift": lazy("tempo_ir.passes.sdg_unlift:SdgUnliftPass"),
         "sdg-vectorize": lazy("tempo_ir.passes.sdg_vectorize:SdgVectorizePass"),
     }

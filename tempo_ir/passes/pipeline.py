@@ -9,6 +9,8 @@ from typing import TypeAlias
 DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-autodiff",
     "sdg-simplify",
+    "sdg-cse",
+    "sdg-unflatten",
     "sdg-devectorize",
     "sdg-unlift",
     "sdg-lift",
@@ -38,7 +40,7 @@ def default_pipeline(without: Collection[str] = ()) -> tuple[str, ...]:
 Options: TypeAlias = Mapping[str, object]
 NO_OPTIONS: Options = MappingProxyType({})
 
-AFTER_TILES = frozenset(DEFAULT_PIPELINE[DEFAULT_PIPELINE.index("sdg-accumulate") :]) - {"sdg-simplify"}
+AFTER_TILES = frozenset(DEFAULT_PIPELINE[DEFAULT_PIPELINE.index("sdg-accumulate") :]) - {"sdg-simplify", "sdg-cse"}
 
 
 def recomputing_pipeline(

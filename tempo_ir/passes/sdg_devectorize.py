@@ -19,6 +19,9 @@ not the first, where another dim's range would come after it, to a dim that ends
 value. It is done where it pays: where somebody takes a row of the axis at a point of the dim, for which there is a loop
 then, and where no product that gains by the axis, as sdg-vectorize reckons, is connected to the op. `all=true` takes
 what can be, `dims=t` names the dims to try.
+
+What computes the rows of the axis at the points of the dim anyway (`devectorize.twins`) is read instead: a policy that
+acted on `%obs[i, t]` is not asked again for `%obs[i, 0:T]` to learn from. sdg-cse sees no two forms as one.
 """
 
 from __future__ import annotations
@@ -28,15 +31,18 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import Access, AccessOp, ContractOp, ProgramOp, SdgOp, SliceOp, domain_of
 from tempo_ir.dialects.sdg.until import until_of
 from tempo_ir.dialects.types import as_tensor, shape_of
 from tempo_ir.graphs import reachable
-from tempo_ir.index import Domain, Slice, Space, Sym, compare, conj, free_symbols
-from tempo_ir.passes.building import GraphBuilder, full, normal_form
-from tempo_ir.passes.recurrences.axes import Along, Places, rule_of, without_axis
+from tempo_ir.index import Slice, Space, Sym, compare, conj, free_symbols
+from tempo_ir.passes.building import GraphBuilder
+from tempo_ir.passes.devectorize.rows import Rows, row_domain, row_of
+from tempo_ir.passes.devectorize.twins import twins_of
+from tempo_ir.passes.recurrences.axes import Along, rule_of, without_axis
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.sdg_vectorize import elements_of
 from tempo_ir.passes.utilities import dims_to_try, erase, is_slice, programs, sdg_ops
@@ -60,29 +66,32 @@ class SdgDevectorizePass(ModulePass):
                 count(self, "devectorised", devectorize(program, dim, take_all=self.all))
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The rows of an op's first axis: the points of a dim from `first` to below `end`."""
-
-    dim: str
-    points: Slice
-    places: Places
-
-
 def devectorize(program: ProgramOp, dim: str, *, take_all: bool) -> int:
     """Devectorise ops of a program along a dim, in place; how many."""
     until = until_of(sdg_ops(program))
     if until is not None and until.dim == dim:
         return 0  # an axis of a dim that ends by data has its place after the end
-    able: dict[SdgOp, Rows] = {}
-    for op in sdg_ops(program):
-        if (rows := rows_of(op, dim, program.space, able)) is not None:
-            able[op] = rows
+    able = able_ops(program, dim)
+    twins = twins_of(able, program.space)
+    for op, twin in twins.items():
+        redirect(op, able[op], twin.results[0], twins)
+    erase(twins)
+    if twins:
+        able = able_ops(program, dim)
     chosen = able if take_all else paying(able)
     for op in [op for op in able if op in chosen]:
         replace(op, able[op], chosen)
     erase(chosen)
-    return len(chosen)
+    return len(twins) + len(chosen)
+
+
+def able_ops(program: ProgramOp, dim: str) -> dict[SdgOp, Rows]:
+    """The ops whose first axis is one of points of a dim, and which treat its rows alike, in textual order."""
+    able: dict[SdgOp, Rows] = {}
+    for op in sdg_ops(program):
+        if (rows := rows_of(op, dim, program.space, able)) is not None:
+            able[op] = rows
+    return able
 
 
 def rows_of(op: SdgOp, dim: str, space: Space, able: dict[SdgOp, Rows]) -> Rows | None:
@@ -174,20 +183,20 @@ def saves_reads(op: ContractOp, rows: Rows) -> bool:
 
 def replace(op: SdgOp, rows: Rows, going: Container[SdgOp]) -> None:
     """The op row by row, inserted before it; whoever reads it reads the range of the rows, or the row that it takes."""
-    space = op.space
-    dims = space.order({*op.domain.dims, rows.dim})
-    ranges = {name: (name, first, end) for name, first, end in op.domain.ranges}
-    ranges[rows.dim] = (rows.dim, rows.points.start, rows.points.stop)
-    ordered = tuple(ranges[name] for name in dims if name in ranges)
-    domain = normal_form(Domain(dims, ordered, op.domain.where), space)
+    domain = row_domain(op, rows)
     build = GraphBuilder(op, domain, op.location)
     reads = [row_of(build, access, place, rows) for access, place in zip(op.accesses, rows.places, strict=True)]
     rule = rule_of(op)
     assert rule is not None
     made = rule.row(build, op, 0, reads)
-    if made.index != tuple(map(Sym, dims)) or made.value.owner in [read.value.owner for read in reads]:
+    if made.index != tuple(map(Sym, domain.dims)) or made.value.owner in [read.value.owner for read in reads]:
         made = build.copy(made)
     made.value.name_hint = op.results[0].name_hint
+    redirect(op, rows, made.value, going)
+
+
+def redirect(op: SdgOp, rows: Rows, made: SSAValue, going: Container[SdgOp]) -> None:
+    """Whoever reads the op, and is not to be erased, reads `made`, which is its rows one by one."""
     for use in list(op.results[0].uses):
         user = use.operation
         assert isinstance(user, AccessOp)
@@ -195,7 +204,7 @@ def replace(op: SdgOp, rows: Rows, going: Container[SdgOp]) -> None:
         taken = user.take[sum(map(is_slice, index))] if isinstance(user, SliceOp) and user not in going else rows.points
         point = rows.points if isinstance(taken, Slice) else rows.points.start + taken
         entries = dict(zip(op.domain.dims, index, strict=True))
-        read = Access(made.value, tuple(point if name == rows.dim else entries[name] for name in dims))
+        read = Access(made, tuple(point if name == rows.dim else entries[name] for name in domain_of(made).dims))
         if isinstance(user, SliceOp) and not isinstance(point, Slice):
             take_less(user, read)
         else:
@@ -213,17 +222,3 @@ def take_less(op: SliceOp, read: Access) -> None:
     slice_.result.name_hint = op.result.name_hint
     op.result.replace_all_uses_with(slice_.result)
     erase([op])
-
-
-def row_of(build: GraphBuilder, access: Access, place: Along, rows: Rows) -> Access:
-    """What one row reads of an operand."""
-    if place.axis is None:
-        return access
-    if place.repeated:
-        return build.reshape(access, without_axis(shape_of(access.tensor), place.axis))
-    positions = [number for number, entry in enumerate(access.index) if is_slice(entry)]
-    if place.axis < len(positions):
-        position = positions[place.axis]
-        return Access(access.value, (*access.index[:position], Sym(rows.dim), *access.index[position + 1 :]))
-    take = [full(extent) for extent in shape_of(access.tensor)]
-    return build.slice(access, (*take[: place.axis], Sym(rows.dim) - rows.points.start, *take[place.axis + 1 :]))

@@ -16,8 +16,9 @@ After:
 The rules are tables: `simplify.identities` (neutral and absorbing elements, ops of one operand twice, ops that undo
 each other), `elementwise`, `reassociation`, `shape`, `chains`, `contraction`, `structure`. They keep NaN and infinity,
 so `0 * x` stays, and group no sums of floats, unless `fast-math=true` asks for it; sums of equal numbers may round
-differently. `sdg.stop_gradient` goes once no gradient is left. A rule does not apply where a use cannot read through
-the new index, where a gradient is taken by the value, or where a shape would change by broadcasting.
+differently. `sdg.stop_gradient` goes once no gradient is left, and so do dims of one point (`simplify.unit_dims`). A
+rule does not apply where a use cannot read through the new index, where a gradient is taken by the value, or where a
+shape would change by broadcasting.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from tempo_ir.passes.remarks import count
 from tempo_ir.passes.sdg_dce import remove_dead_ops
 from tempo_ir.passes.simplify import chains, contraction, elementwise, identities, pads, reassociation, shape, structure
 from tempo_ir.passes.simplify.rule import Rewriting, Rule, Rules
+from tempo_ir.passes.simplify.unit_dims import drop_unit_dims
 from tempo_ir.passes.utilities import programs, replace_with_access, run_patterns
 
 
@@ -111,7 +113,9 @@ class SdgSimplifyPass(ModulePass):
         for program in programs(op):
             remove_dead_ops(program)
             simplify = Simplify(self.fast_math)
-            patterns = [simplify] if has_gradients(program) else [simplify, DropStopGradient()]
-            if run_patterns(program.body, *patterns):
+            differentiated = not has_gradients(program)
+            patterns = [simplify, DropStopGradient()] if differentiated else [simplify]
+            dropped = differentiated and drop_unit_dims(program)
+            if run_patterns(program.body, *patterns) or dropped:
                 count(self, "changed")
                 remove_dead_ops(program)

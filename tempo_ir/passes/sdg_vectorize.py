@@ -19,10 +19,11 @@ and outputs stay as they are, and so does what a gradient names. Of host calls t
 (`vectorized @step_all along (b)`) and follow each other along the dim with no other call of the object between two:
 one call makes them all (`vectorize.calls`).
 
-Of ops that can, those are vectorised that are connected, by reads among them, to a host call or a contraction that
-gains by it. Contractions gain where operands that are the same at all points (weights, read once then) are larger than
-the result, whose rows are kept for all points then; or where a range of its rows is read. Chains of small ops, products
-of operands that all vary (T outer products), and products of many rows with few weights, whose rows fit a cache, gain
+Of ops that can, those are vectorised that are connected, by reads among them, to an op that gains by it: a host call, a
+contraction, or what is read whole, since an op without the dim reads a range of its rows, which are kept anyway.
+Contractions gain where operands that are the same at all points (weights, read once then) are larger than the result,
+whose rows are kept for all points then; or where a range of their rows is read. Chains of small ops, products of
+operands that all vary (T outer products), and products of many rows with few weights, whose rows fit a cache, gain
 nothing from memory for all points. Nor does a product of `rows` rows or more at each point, weights of any size, of
 which all that comes is read point by point by a recurrence: there is a loop, and reading the weights in each iteration
 is little beside so many multiplications, while its rows stay in a cache (`rows=0`: not on a GPU). Host calls gain where
@@ -214,7 +215,7 @@ def gains(op: SdgOp, dim: str) -> bool:
     """Whether an op is quicker for all points of a dim at once by so much that what it is connected to comes along."""
     if isinstance(op, HostOp):
         return saves_calls(op)
-    return isinstance(op, ContractOp) and (saves_reads(op, dim) or is_read_whole(op, dim))
+    return is_read_whole(op, dim) or (isinstance(op, ContractOp) and saves_reads(op, dim))
 
 
 def saves_reads(op: ContractOp, dim: str) -> bool:
@@ -229,11 +230,17 @@ def elements_of(shape: Shape) -> int:
     return math.prod(extent for extent in shape if isinstance(extent, int))
 
 
-def is_read_whole(op: ContractOp, dim: str) -> bool:
-    """Whether a range of the dim is read of a contraction: its rows are kept anyway, or summed into one product."""
+def is_read_whole(op: SdgOp, dim: str) -> bool:
+    """Whether all rows of an op are kept anyway: an op that is not done step by step reads a range of the dim; or, of
+    a contraction, any op, whose rows are summed into one product then."""
     position = op.domain.dims.index(dim)
-    uses = [(use.operation, use.index) for use in op.result.uses]
-    return any(isinstance(user, AccessOp) and is_slice(user.accesses[n].index[position]) for user, n in uses)
+    for use in [use for result in results_of(op) for use in result.uses]:
+        user = use.operation
+        if not isinstance(user, AccessOp) or not is_slice(user.accesses[use.index].index[position]):
+            continue
+        if isinstance(op, ContractOp) or dim not in user.domain.dims:
+            return True
+    return False
 
 
 def results_of(op: SdgOp) -> list[SSAValue]:

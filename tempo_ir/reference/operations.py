@@ -363,12 +363,31 @@ def _one_hot(op: sdg.OneHotOp, inputs: Sequence[Array], point: Point) -> Array:
     return inputs[0][..., None] == np.arange(op.depth)
 
 
+DIGITS_FROM = 256
+"""How many integers are sorted digit by digit, at least."""
+
+
 def _order(op: sdg.OrderOp, x: Array) -> Array:
     """The stable order along the axis; NaN counts as greatest."""
     if not op.descending:
-        return np.argsort(x, axis=op.axis, kind="stable")
-    backwards = np.argsort(np.flip(x, op.axis), axis=op.axis, kind="stable")
-    return x.shape[op.axis] - 1 - np.flip(backwards, op.axis)
+        return stable_order(x, op.axis)
+    return x.shape[op.axis] - 1 - np.flip(stable_order(np.flip(x, op.axis), op.axis), op.axis)
+
+
+def stable_order(x: Array, axis: int) -> Array:
+    """numpy's stable argsort. Integers that lie within 32 bits are sorted by two digits of 16, least ones first: numpy
+    has a radix sort for those, four times faster at the thousands of rows that a permutation of a batch has."""
+    if x.dtype.kind not in "iu" or x.dtype.itemsize <= 2 or x.shape[axis] < DIGITS_FROM or not x.size:
+        return np.argsort(x, axis=axis, kind="stable")
+    least, greatest = int(x.min()), int(x.max())
+    if greatest - least >= 2**32:
+        return np.argsort(x, axis=axis, kind="stable")
+    keys = (x.astype(np.int64) - least).astype(np.uint32)
+    order = np.argsort(keys.astype(np.uint16), axis=axis, kind="stable")
+    if greatest - least < 2**16:
+        return order
+    high = np.take_along_axis((keys >> 16).astype(np.uint16), order, axis)
+    return np.take_along_axis(order, np.argsort(high, axis=axis, kind="stable"), axis)
 
 
 def _sort(op: sdg.SortOp, inputs: Sequence[Array], point: Point) -> Array:

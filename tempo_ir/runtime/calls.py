@@ -99,6 +99,7 @@ class Workspace:
         self.tables = addressof(self._buffers), addressof(self._scalars), addressof(self._pointers)
         self._outputs = Outputs()
         self._copies: list[Array] = []
+        self.course.begin(frame.bounds)
 
     def _lay_out(self, number: int, slot: Slot) -> None:
         """A buffer of the program's own lies in an arena."""
@@ -145,7 +146,6 @@ class Workspace:
         scalars[frame.seed_at] = request.seed
         for number, dim in frame.starts_at:
             scalars[number] = request.start.get(dim, 0)
-        self.course.begin(frame.bounds)
         if sites is not None:
             sites.begin(request)
 
@@ -166,6 +166,7 @@ class Workspace:
         """Forget a call, whose arrays are the caller's."""
         self._outputs = Outputs()
         self._copies.clear()
+        self.course.begin(self.frame.bounds)
         if self._sites is not None:
             self._sites.end()
 
@@ -244,7 +245,7 @@ def donatable(arrays: Mapping[str, Array]) -> frozenset[str]:
 
 def apart(arrays: Mapping[str, Array]) -> frozenset[str]:
     """The names of the arrays that share no memory with another of them."""
-    spans = sorted((*np.lib.array_utils.byte_bounds(array), name) for name, array in arrays.items() if array.size)
+    spans = sorted((*_span(array), name) for name, array in arrays.items() if array.size)
     sharing: set[str] = set()
     last, reached = "", 0
     for begin, end, name in spans:
@@ -253,6 +254,15 @@ def apart(arrays: Mapping[str, Array]) -> frozenset[str]:
         if end > reached:
             last, reached = name, end
     return frozenset(arrays) - sharing
+
+
+def _span(array: Array) -> tuple[int, int]:
+    """The addresses of the first byte and of that after the last."""
+    if array.flags.c_contiguous:
+        begin = address_of(array)
+        return begin, begin + array.nbytes
+    begin, end = np.lib.array_utils.byte_bounds(array)
+    return int(begin), int(end)
 
 
 def is_contiguous(array: Array) -> bool:

@@ -23,11 +23,15 @@ from tempo_ir.lowering.storage.intervals import Interval, buffer_intervals
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.runtime.errors import NotEnoughMemoryError
 
+LARGE_PAGE, LARGE_PAGES = 1 << 21, 2
+"""Bytes of a large page, and of how many memory is laid out for them."""
+
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector. Vectors that straddle lines cost half of the speed."""
 DATA_FIELD: int | None = object.__basicsize__ if sys.implementation.name == "cpython" else None
 """Where in the object of an array numpy's C interface has its address (`PyArray_DATA`: the first field). To ask the
 array itself takes eight times as long, a microsecond."""
+_INTEGER_AT = ctypes.c_int64.from_address
 
 
 def address_of(array: Array) -> int:
@@ -35,7 +39,7 @@ def address_of(array: Array) -> int:
     assert isinstance(array, np.ndarray), "numbers of numpy's have no such field"
     if DATA_FIELD is None:
         return array.ctypes.data
-    return ctypes.c_int64.from_address(id(array) + DATA_FIELD).value
+    return _INTEGER_AT(id(array) + DATA_FIELD).value
 
 
 def aligned_bytes(size: int) -> Array:
@@ -65,7 +69,10 @@ def aligned_copies(arrays: Mapping[str, Array]) -> dict[str, Array]:
     """The arrays in row-major order at aligned addresses, all in one piece of memory: of a large one the system makes
     large pages (numpy asks for them), which weights are read from 1.2 to 1.5 times as fast (measured, 12 and 19 MB)."""
     sizes = [_rounded(array.size * array.dtype.itemsize) for array in arrays.values()]
-    memory, copies, start = aligned_bytes(sum(sizes)), dict[str, Array](), 0
+    large = sum(sizes) >= LARGE_PAGES * LARGE_PAGE
+    memory = aligned_bytes(sum(sizes) + (2 * LARGE_PAGE if large else 0))  # the ends lie in such pages too
+    start = -memory.__array_interface__["data"][0] % LARGE_PAGE if large else 0
+    copies = dict[str, Array]()
     for (name, array), size in zip(arrays.items(), sizes, strict=True):
         piece = memory[start : start + array.size * array.dtype.itemsize]
         copies[name] = piece.view(array.dtype).reshape(array.shape)

@@ -7,8 +7,9 @@ own count of who holds that says when the last one is gone.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Sequence
+from sys import getrefcount
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,31 +24,31 @@ MOST_KEPT = 1 << 25
 """Bytes of all outputs of a program that are kept, once: what is larger is given away for good."""
 
 
-class _Block:
-    """Memory that is lent, and where in it an array begins."""
-
-    __slots__ = ("address", "memory", "offset")
-
-    def __init__(self, size: int):
-        piece = aligned_bytes(size)
-        assert piece.base is not None
-        self.memory: Array = piece.base  # pyright: ignore[reportAttributeAccessIssue]
-        self.address = address_of(piece)
-        self.offset = self.address - address_of(self.memory)
-
-    @property
-    def holders(self) -> int:
-        """How many hold the memory, this block among them."""
-        return sys.getrefcount(self.memory)
+_Block: TypeAlias = tuple[Array, int, int]
+"""Memory that is lent, where in it an array begins, and the address of that."""
 
 
-ALONE = _Block(0).holders
-"""The count of memory that only its block holds."""
+def _block(size: int) -> _Block:
+    piece = aligned_bytes(size)
+    memory: Any = piece.base
+    address = address_of(piece)
+    return memory, address - address_of(memory), address
+
+
+def _alone() -> int:
+    block = _block(0)
+    return getrefcount(block[0])
+
+
+ALONE = _alone()
+"""How many hold the memory of a block that nobody else holds, as Python counts: the block, and who asks."""
 
 
 class OutputMemory:
     """Makes the arrays of an output at given bounds. Of one that is `covered` the program writes each element; the
     others are zero where it does not."""
+
+    __slots__ = ("_blocks", "_covered", "_dtype", "_kept", "_shape", "_size")
 
     def __init__(self, slot: Slot, *, covered: bool, kept: bool):
         self._shape, self._dtype, self._size = slot.shape, slot.buffer.dtype, slot.bytes
@@ -56,20 +57,22 @@ class OutputMemory:
 
     def array(self) -> tuple[Array, int]:
         """An array that nobody has, and its address. Raises NotEnoughMemoryError."""
-        if not self._kept and not self._covered:
-            array = aligned_zeros(self._shape, self._dtype)  # what nobody touches is never handed over
-            return array, address_of(array)
-        block = self._block()
-        array: Array = np.ndarray(self._shape, self._dtype, block.memory, block.offset)
+        for block in self._blocks:
+            if getrefcount(block[0]) == ALONE:
+                break
+        else:
+            if not self._kept and not self._covered:
+                array = aligned_zeros(self._shape, self._dtype)  # what nobody touches is never handed over
+                return array, address_of(array)
+            block = self._new()
+        memory, offset, address = block
+        array: Array = np.ndarray(self._shape, self._dtype, memory, offset)
         if not self._covered:
             array.fill(0)
-        return array, block.address
+        return array, address
 
-    def _block(self) -> _Block:
-        for block in self._blocks:
-            if block.holders == ALONE:
-                return block
-        block = _Block(self._size)
+    def _new(self) -> _Block:
+        block = _block(self._size)
         if self._kept:
             self._blocks = [*self._blocks[1 - MOST_BLOCKS :], block]
         return block
@@ -77,7 +80,7 @@ class OutputMemory:
     @property
     def unused(self) -> int:
         """The bytes that nobody has."""
-        return sum(self._size for block in self._blocks if block.holders == ALONE)
+        return sum(self._size for block in self._blocks if getrefcount(block[0]) == ALONE)
 
 
 def output_memory(slots: Sequence[Slot], covered: Collection[str]) -> list[OutputMemory]:

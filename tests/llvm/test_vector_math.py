@@ -131,6 +131,21 @@ def test_results_below_normal_numbers(target: Target | None):
     assert np.max(np.abs(evaluate("erf", small, target) - ratio * small.astype(np.float64))) <= 2 * least
 
 
+@pytest.mark.parametrize("target", [None, AVX2, SSE], ids=["host", "avx2", "sse"])
+def test_limits(target: Target | None):
+    """What functions tend to is reached exactly, and not passed."""
+    host = host_target()
+    target = host if target is None or target.lanes > host.lanes else target
+    far = np.repeat(np.array([-np.inf, -3e38, -150, 150, 3e38, np.inf], np.float32), 16)
+    for name, low, high in (("tanh", -1, 1), ("sigmoid", 0, 1), ("erf", -1, 1), ("exp", 0, np.inf)):
+        np.testing.assert_array_equal(evaluate(name, far, target), np.where(far < 0, np.float32(low), high))
+    x = np.linspace(-30, 30, 1 << 16).astype(np.float32)
+    for name, low in (("tanh", -1), ("sigmoid", 0), ("erf", -1)):
+        y = evaluate(name, x, target)
+        assert y.min() >= low, name
+        assert y.max() <= 1, name
+
+
 def test_power():
     rng = np.random.default_rng(0)
     special = np.array([*SPECIAL, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 2.5, 2.0**25], np.float32)

@@ -15,7 +15,7 @@ from tempo_ir.dialects.types import DTYPES, element, tensor
 from tempo_ir.index import Slice, domain, entry, expr, index
 from tempo_ir.reference.dtypes import Array, element_type, numpy_dtype
 from tempo_ir.reference.errors import ExecutionError
-from tempo_ir.reference.operations import cast, evaluate
+from tempo_ir.reference.operations import cast, evaluate, stable_order
 
 NAN, INF = float("nan"), float("inf")
 f32, i64, u8, bf16 = (DTYPES[name] for name in ("f32", "i64", "u8", "bf16"))
@@ -265,3 +265,18 @@ def test_products_over_nothing_are_zero_beside_nan(spec: str):
     op = sdg.ContractOp(spec, *values(*arrays), domain=EVERYWHERE)
     result = evaluate(op, arrays, {})[0]
     equal(result, np.zeros(result.shape))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+@pytest.mark.parametrize("spread", [3, 2**15, 2**16, 2**16 + 5, 2**31, 2**33])
+def test_integers_are_ordered_as_numpy_does(dtype: type, spread: int) -> None:
+    """Digit by digit where that is quicker: equal ones keep their order, along any axis, from any least number."""
+    limits = np.iinfo(dtype)
+    generator = np.random.default_rng(spread)
+    for least in (0, max(-spread // 2, int(limits.min)), int(limits.min)):
+        end = min(least + spread, int(limits.max))
+        for shape, axis in [((700,), 0), ((3, 300), 1), ((300, 3), 0), ((5,), 0), ((300, 0), 0)]:
+            x = generator.integers(least, end, shape, dtype)
+            np.testing.assert_array_equal(stable_order(x, axis), np.argsort(x, axis=axis, kind="stable"))
+    x = np.array([int(limits.max), int(limits.min)] * 200, dtype)
+    np.testing.assert_array_equal(stable_order(x, 0), np.argsort(x, kind="stable"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -414,3 +416,21 @@ def test_a_host_may_give_back_what_it_was_given_or_the_same_array_each_time() ->
     x = np.arange(8, dtype=np.float32).reshape(4, 2)
     y = tp.compile(scripted(shape=(2,), results=results))(x=x)["y"]
     assert y.tolist() == [[0.0, 1.0], [3.0, 2.0], [9.0, 9.0], [9.0, 9.0]]
+
+
+def test_a_call_that_failed_leaves_nothing_behind() -> None:
+    class Breaks:
+        def step(self, value: np.ndarray) -> np.ndarray:
+            held.append(weakref.ref(value))
+            raise ValueError("broken")
+
+    def unmade() -> object:
+        raise OSError("no such environment")
+
+    executable, held = tp.compile(hosted()), list[weakref.ref]()
+    for make, error in ((Breaks, ValueError), (unmade, OSError)):
+        with pytest.raises(error):
+            executable(T=4, hosts={"env": make})
+    gc.collect()
+    assert [reference() for reference in held] == [None]
+    assert executable(T=3)["x"].tolist() == [0.0, 1.0, 2.0]

@@ -37,19 +37,19 @@ loop.program @sum_between dims(t: T) {
 // CHECK:         loop.host @env::@step
 // CHECK:         loop.compute {{.*}} outs(%y)
 loop.program @kept_apart dims(t: T) {
-  %x = loop.input "x" : !loop.buffer<256x4xf32>
+  %x = loop.input "x" : !loop.buffer<2048x4xf32>
   %w = loop.parameter "w" : !loop.buffer<4x4xf32>
-  %y = loop.output "y" : !loop.buffer<256x4xf32>
-  %h = loop.alloc : !loop.buffer<256x4xf32>
+  %y = loop.output "y" : !loop.buffer<2048x4xf32>
+  %h = loop.alloc : !loop.buffer<2048x4xf32>
   %b = loop.alloc : !loop.buffer<4x4xf32>
   loop.compute ins(%0 = %x, %1 = %w) outs(%h) {
-    %p = sdg.contract "bk,kn->bn" %0, %1 : (tensor<256x4xf32>, tensor<4x4xf32>) -> tensor<256x4xf32>
-    loop.yield %p : tensor<256x4xf32>
+    %p = sdg.contract "bk,kn->bn" %0, %1 : (tensor<2048x4xf32>, tensor<4x4xf32>) -> tensor<2048x4xf32>
+    loop.yield %p : tensor<2048x4xf32>
   }
   loop.host @env::@step ins(%h) outs(%b)
   loop.compute ins(%0 = %h, %1 = %b) outs(%y) {
-    %p = sdg.contract "bk,kn->bn" %0, %1 : (tensor<256x4xf32>, tensor<4x4xf32>) -> tensor<256x4xf32>
-    loop.yield %p : tensor<256x4xf32>
+    %p = sdg.contract "bk,kn->bn" %0, %1 : (tensor<2048x4xf32>, tensor<4x4xf32>) -> tensor<2048x4xf32>
+    loop.yield %p : tensor<2048x4xf32>
   }
 }
 
@@ -61,16 +61,16 @@ loop.program @kept_apart dims(t: T) {
 // CHECK:         loop.kernel {{.*}} outs(%y)
 // GPU: it is computed block by block of rows: it runs on cpu only, not on 'sm_90'
 loop.program @fused dims() {
-  %x = loop.input "x" : !loop.buffer<256x4xf32>
+  %x = loop.input "x" : !loop.buffer<2048x4xf32>
   %w = loop.parameter "w" : !loop.buffer<4x4xf32>
-  %y = loop.output "y" : !loop.buffer<256x4xf32>
-  %h = loop.alloc : !loop.buffer<256x4xf32>
+  %y = loop.output "y" : !loop.buffer<2048x4xf32>
+  %h = loop.alloc : !loop.buffer<2048x4xf32>
   loop.compute ins(%0 = %x, %1 = %w) outs(%h) {
-    %p = sdg.contract "bk,kn->bn" %0, %1 : (tensor<256x4xf32>, tensor<4x4xf32>) -> tensor<256x4xf32>
-    loop.yield %p : tensor<256x4xf32>
+    %p = sdg.contract "bk,kn->bn" %0, %1 : (tensor<2048x4xf32>, tensor<4x4xf32>) -> tensor<2048x4xf32>
+    loop.yield %p : tensor<2048x4xf32>
   }
   loop.compute ins(%0 = %h, %1 = %w) outs(%y) {
-    %p = sdg.contract "bk,kn->bn" %0, %1 : (tensor<256x4xf32>, tensor<4x4xf32>) -> tensor<256x4xf32>
-    loop.yield %p : tensor<256x4xf32>
+    %p = sdg.contract "bk,kn->bn" %0, %1 : (tensor<2048x4xf32>, tensor<4x4xf32>) -> tensor<2048x4xf32>
+    loop.yield %p : tensor<2048x4xf32>
   }
 }

@@ -51,8 +51,8 @@ from tempo_ir.lowering.formation.row_bodies import RowBody, is_row_by_row, produ
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, values_of
 from tempo_ir.lowering.proofs import proving
 
-LEAST_ROWS = 256
-"""Rows of a known number from which on weights are laid out for them once and used for some blocks."""
+LEAST_ROWS = 2048
+"""Rows of a known number from which on arrays of them are worth keeping out of memory; fewer lie in caches anyway."""
 
 LARGEST = 256
 """Ops of one kernel: beyond this a kernel only gets harder to compile."""

@@ -62,6 +62,9 @@ are read whole, in the order of memory."""
 SMALLEST_DOT = 16
 """Rows that a tensor core takes at least (triton)."""
 
+LEAST_BLOCKS = 4
+"""Blocks of rows for which a program lays out weights and has sums of its own, where their number is known."""
+
 LARGEST_PRODUCT = 16_384
 """Registers of a program that products may take, written out (triton)."""
 
@@ -131,10 +134,10 @@ class Blocks:
         return min(extent, self.row_block) if isinstance(extent, int) else self.row_block
 
     def programs_of_rows(self, extent: Extent) -> int:
-        """How many programs share the rows of such a kernel."""
+        """How many programs share the rows of such a kernel: each has some blocks, for which it lays out weights."""
         if not isinstance(extent, int):
             return self.row_programs
-        return max(1, min(self.row_programs, extent // self.block_of_rows(extent)))
+        return max(1, min(self.row_programs, extent // (LEAST_BLOCKS * self.block_of_rows(extent))))
 
     def whole_rows(self, extent: Extent, rows: Extent | None) -> tuple[int, int] | None:
         """Blocks along a row of so many elements that is reduced and read again, all of it, and along the `rows`; None
@@ -228,8 +231,8 @@ class Blocks:
 
 
 def even_block(extent: int, most: int) -> int:
-    """The greatest block of at most `most` that cuts an extent into equal parts of whole vectors; the extent itself
-    where it is no more than twice as much and has no such parts.
+    """The greatest block of at most `most` that cuts an extent into equal parts of whole vectors; where it has no such
+    parts, the extent itself if it is no more than twice as much, else parts of halves of vectors.
 
     A last block that is shorter needs masks, hence a second copy of the code, and runs at 60 % of the speed (measured
     on matrix products of 704 in blocks of 512).
@@ -237,10 +240,12 @@ def even_block(extent: int, most: int) -> int:
     if extent <= most:
         return max(1, extent)
     parts = range(-(-extent // most), 4 * extent // most + 1)
-    whole = next((extent // n for n in parts if extent % n == 0 and extent // n % VECTOR == 0), None)
-    if whole is not None:
-        return whole
-    return extent if extent <= 2 * most else most
+    for whole in (VECTOR, VECTOR // 2):
+        if found := next((extent // n for n in parts if extent % n == 0 and extent // n % whole == 0), None):
+            return found
+        if extent <= 2 * most:
+            return extent
+    return most
 
 
 CPU = Blocks(

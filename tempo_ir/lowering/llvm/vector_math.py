@@ -31,6 +31,9 @@ EXP_COEFFICIENTS = (
 """(exp(r) - 1 - r) / r**2 for |r| <= ln(2) / 2, highest power first: the least greatest relative error of exp(r), 0.73
 ulp after rounding (fitted by iteratively reweighted least squares; C. Lawson, 1961)."""
 
+TANH_COEFFICIENTS = (0.1311051845550537, -0.3333126902580261)
+"""(tanh(r) / r - 1) / r**2 in r**2 for |r| <= ln(2) / 4, found the same way: a relative error of tanh(r) of 2**-24."""
+
 LOG_COEFFICIENTS = (
     7.0376836292e-2,
     -1.1514610310e-1,
@@ -121,43 +124,45 @@ def power_of_two(n: Register) -> Register:
     return n.text.bits((n << 23) + (127 << 23), "f32")
 
 
-def reduce_exponent(x: Register) -> tuple[Register, Register, Register]:
-    """x = n ln 2 + r with |r| <= ln(2) / 2: n as an f32, n in the lowest bits of an i32, and r; |x| < 2**20."""
-    shifted = x * LOG2_E + ROUND_MAGIC
+def reduce_exponent(x: Register, halves: int = 1) -> tuple[Register, Register, Register]:
+    """x = n ln 2 + r with |r| <= ln(2) / 2: n as an f32, n in the lowest bits of an i32, and r; |x| < 2**20. With
+    `halves` = 2 n counts halves of ln 2, and |r| <= ln(2) / 4."""
+    shifted = x * (LOG2_E * halves) + ROUND_MAGIC
     n = shifted - ROUND_MAGIC
-    return n, x.text.bits(shifted, "i32"), x - n * LN2_HIGH - n * LN2_LOW
+    return n, x.text.bits(shifted, "i32"), x - n * (LN2_HIGH / halves) - n * (LN2_LOW / halves)
 
 
 def exp(x: Register) -> Register:
     """e to the x; 0 below -104, infinity above 88.72."""
-    return _exp_below(at_most(x, 89.0))
-
-
-def _exp_below(x: Register) -> Register:
-    """e to the x of at most 89."""
-    n, _, r = reduce_exponent(at_least(x, -104.0))
+    n, _, r = reduce_exponent(at_least(at_most(x, 89.0), -104.0))
     return scale(polynomial(r, (*EXP_COEFFICIENTS, 1.0, 1.0)), n)
 
 
-def exp_minus_one(x: Register) -> Register:
-    """exp(x) - 1 with a small relative error near 0 too, for -87 < x < 88."""
-    _, n, r = reduce_exponent(x)
-    power = power_of_two(n)
-    return (polynomial(r, EXP_COEFFICIENTS) * (r * r) + r) * power + (power - 1.0)
-
-
 def tanh(x: Register) -> Register:
-    """Hyperbolic tangent, from exp(2x) - 1, which keeps the relative accuracy near 0."""
-    limited = at_least(at_most(x, 9.1), -9.1)
-    e = exp_minus_one(limited + limited)
-    return e / (e + 2.0)
+    """
+    Hyperbolic tangent. With x = n ln(2) / 2 + r and t = tanh(r), exp(2x) is 2**n (1 + t) / (1 - t), so that tanh(x) is
+    (2**n - 1 + (2**n + 1) t) / (2**n + 1 + (2**n - 1) t): t itself near 0, hence as accurate there.
+    """
+    _, n, r = reduce_exponent(at_least(at_most(x, 9.1), -9.1), halves=2)
+    square, power = r * r, power_of_two(n)
+    t = polynomial(square, TANH_COEFFICIENTS) * (square * r) + r
+    less, more = power - 1.0, power + 1.0
+    return (t * more + less) / (t * less + more)
 
 
 def sigmoid(x: Register) -> Register:
-    """1 / (1 + exp(-x)), as exp(x) / (1 + exp(x)) where x is negative: exp(-x) may be infinite where that is not 0."""
-    size = -magnitude(x)
-    power = _exp_below(size) if x.kind == "f32" else x.text.intrinsic("exp", size)
-    return x.text.select(x.text.compare("olt", x, 0.0), power, 1.0) / (power + 1.0)
+    """
+    exp(x) / (exp(x) + 1), which fades out gradually. With x = n ln 2 + r and t = 2 tanh(r / 2), exp(x) is
+    2**n (2 + t) / (2 - t), so that there is one division.
+    """
+    if x.kind != "f32":
+        power = x.text.intrinsic("exp", -magnitude(x))
+        return x.text.select(x.text.compare("olt", x, 0.0), power, 1.0) / (power + 1.0)
+    n, _, r = reduce_exponent(at_least(at_most(x, 40.0), -105.0))
+    square, (high, low) = r * r, TANH_COEFFICIENTS
+    t = polynomial(square, (high / 16, low / 4)) * (square * r) + r
+    power = scale(t + 2.0, n)
+    return power / (power + (2.0 - t))
 
 
 def log(x: Register) -> Register:
