@@ -62,6 +62,11 @@ def llvm_version() -> str:
     return ".".join(map(str, llvm.llvm_version_info))
 
 
+def process_triple() -> str:
+    """Architecture, vendor and operating system of this process: how its objects are written."""
+    return llvm.get_process_triple()
+
+
 def _target_machine(target: Target, level: int = OPTIMISED):
     _initialize()
     if target.triple:
