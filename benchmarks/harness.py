@@ -274,9 +274,10 @@ def compare(
 ) -> None:
     """Run all systems in turn, `rounds` times after one warm-up each, and add their rows and ratios to the report.
 
-    The order is drawn anew for each round: who follows another finds in the caches what that one left there, which
-    changes times by up to a tenth.
+    A `bound` is that of one thread: with more there is none in the report. The order is drawn anew for each round: who
+    follows another finds in the caches what that one left there, which changes times by up to a tenth.
     """
+    bound = bound if threads() == 1 else None
     times: dict[str, list[Measurement]] = {system.name: [] for system in systems}
     grown = {system.name: grown_bytes(system.run) for system in systems}
     order = random.Random(0)
@@ -396,11 +397,16 @@ def machine() -> dict[str, Any]:
     return {
         "processor": processor_name(),
         "cores": os.cpu_count(),
-        "threads": int(os.environ.get("TEMPO_NUM_THREADS", "1")),
+        "threads": threads(),
         "load": os.getloadavg()[0],
         "python": platform.python_version(),
         "versions": {name: installed(name) for name in PACKAGES},
     }
+
+
+def threads() -> int:
+    """How many threads each system has."""
+    return int(os.environ.get("TEMPO_NUM_THREADS", "1"))
 
 
 def processor_name() -> str:

@@ -102,12 +102,16 @@ def compiled(report: Report, settings: Settings, rounds: int) -> None:
 
 
 def operations(settings: Settings) -> float:
-    """The multiplications and additions of the products of one iteration: acting, values, and learning (3 passes)."""
-    h = settings.hidden
-    policy, critic = 2.0 * (4 * h + h * h + 2 * h), 2.0 * (4 * h + h * h + h)
-    if settings.algorithm == "reinforce":
-        critic = 0.0
-    return settings.envs * STEPS * (policy + critic + settings.epochs * 3 * (policy + critic))
+    """The multiplications and additions of the products of one iteration that no program can do without.
+
+    A network is 4-h-h-n. Learning needs its layers, the gradients of all weights, and those of what the last two layers
+    take. Where each row is learnt from once, by the weights that acted, acting has computed the layers already.
+    """
+    h, outputs = settings.hidden, [2] if settings.algorithm == "reinforce" else [2, 1]
+    forward = sum(4 * h + h * h + h * n for n in outputs)
+    back = sum(h * h + h * n for n in outputs)
+    passes = 2 * settings.epochs + (settings.epochs > 1 or settings.minibatch is not None)
+    return 2.0 * settings.envs * STEPS * (passes * forward + settings.epochs * back)
 
 
 def baselines(settings: Settings, count: int) -> Callable[[], float]:

@@ -153,5 +153,34 @@ def test_what_mixes_rows_runs_between(source: tp.ProgramFunction) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+@tp.program
+def dots(width: int = 8, inner: int | None = None):
+    """Sums of all elements, of which what is read has as many columns as what is made: seen by itself, such a sum
+    takes columns for rows; and layers of no columns."""
+    t, T = tp.dim("t")
+    w = tp.parameter("w", tp.f32[4, width], init=nn.normal(1.0))
+    v = tp.parameter("v", tp.f32[width, 4], init=nn.normal(1.0))
+    row = "bi" if inner is None else "bei"
+    x = tp.input("x", tp.f32[4] if inner is None else tp.f32[inner, 4], over=t)[0:T]
+    y = tp.tanh(x @ w) @ v + 1
+    tp.output("y", y)
+    tp.output("all", tp.einsum(f"{row},{row}->", y, x))
+    tp.output("columns", tp.einsum(f"{row},{row}->i", y, x))
+    tp.output("rows", tp.einsum(f"{row},{row}->b", y, x))
+
+
+@pytest.mark.parametrize("width", [0, 8])
+@pytest.mark.parametrize("inner", [None, 3, 4])
+def test_leaves_of_a_kernel_count_rows_along_the_same_axes(width: int, inner: int | None) -> None:
+    source = dots(width=width, inner=inner)
+    fused, reference = tp.compile(source), tp.compile(source, "reference")
+    state = fused.init(seed=1)
+    for steps in (0, 1, 65):
+        arrays = inputs(fused, steps)
+        expected = reference(**arrays, T=steps, state=state)
+        for name, found in fused(**arrays, T=steps, state=state).items():
+            np.testing.assert_allclose(found, expected[name], rtol=2e-5, atol=2e-4, err_msg=f"{name} {steps}")
+
+
 def test_triton_is_given_the_kernels_apart() -> None:
     assert "def contract" in tp.compile(learn()).ir("triton")

@@ -47,7 +47,14 @@ from tempo_ir.lowering.formation.check import check_kernels
 from tempo_ir.lowering.formation.fusion import Group
 from tempo_ir.lowering.formation.leaf import Leaf, Row, row_of
 from tempo_ir.lowering.formation.loop_form_kernels import blocks_of, rebuild
-from tempo_ir.lowering.formation.row_bodies import RowBody, is_row_by_row, product_axes, rows_along, yielded_by
+from tempo_ir.lowering.formation.row_bodies import (
+    RowBody,
+    is_row_by_row,
+    product_axes,
+    row_axes,
+    rows_along,
+    yielded_by,
+)
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, values_of
 from tempo_ir.lowering.proofs import proving
 
@@ -142,13 +149,15 @@ class _Rows:
         taken: set[Leaf] = set()
         found: list[list[Leaf]] = []
         for axis in product_axes([leaf.op.body.block for leaf in self.leaves], self.classes, LEAST_ROWS):
-            family = self._family(self.classes.find(axis), taken)
-            if family is None:
-                continue
-            for leaves in _joined(family):
-                if _gains(leaves, family.bodies) and _are_rows_alone(leaves):
-                    found.append(leaves)
-                    taken.update(leaves)
+            having = self.having[self.classes.find(axis)]
+            for along in row_axes([leaf.op.body.block for leaf in having], self.classes, axis):
+                family = self._family([leaf for leaf in having if leaf not in taken], along)
+                if family is None:
+                    continue
+                for leaves in _joined(family):
+                    if _gains(leaves, family.bodies) and _are_rows_alone(leaves):
+                        found.append(leaves)
+                        taken.update(leaves)
         groups: dict[int, Group] = {}
         for leaves in found:
             number = _join_all(self.graph, leaves)
@@ -156,12 +165,12 @@ class _Rows:
                 groups[number] = Group(leaves, (), {}, set(_written(leaves)))
         return self.graph, groups
 
-    def _family(self, axis: Axis, taken: set[Leaf]) -> _Family | None:
-        """The leaves that are computed by rows along an axis; None where there are no two products among them."""
+    def _family(self, leaves: Sequence[Leaf], along: Sequence[Axis]) -> _Family | None:
+        """The leaves that are computed by rows along axes; None where there are no two products among them."""
         bodies: dict[Leaf, RowBody] = {}
-        for leaf in self.having[axis]:
-            if leaf not in taken and all(_is_there(access) for access in leaf.reads):
-                body = rows_along(leaf.op.body.block, self.classes, axis)
+        for leaf in leaves:
+            if all(_is_there(access) for access in leaf.reads):
+                body = rows_along(leaf.op.body.block, self.classes, along)
                 if body is not None and not _has_rows_of_weights(leaf, body):
                     bodies[leaf] = body
         if sum(isinstance(op, sdg.ContractOp) for op in _ops(bodies)) < 2:
@@ -195,8 +204,8 @@ def _are_rows_alone(leaves: Sequence[Leaf]) -> bool:
     """Whether leaves have an axis of rows that they know of without others: their kernel is all that is lowered."""
     classes = _classes_of(leaves)
     bodies = [leaf.op.body.block for leaf in leaves]
-    axes = product_axes(bodies, classes)
-    return any(all(rows_along(body, classes, axis) is not None for body in bodies) for axis in axes)
+    choices = [along for axis in product_axes(bodies, classes) for along in row_axes(bodies, classes, axis)]
+    return any(all(rows_along(body, classes, along) is not None for body in bodies) for along in choices)
 
 
 def _gains(leaves: Sequence[Leaf], bodies: Mapping[Leaf, RowBody]) -> bool:

@@ -58,9 +58,10 @@ class RowBody:
             return None
         classes = AxisClasses.of(block)
         for axis in product_axes([block], classes):
-            found = rows_along(block, classes, axis)
-            if found is not None:
-                return found
+            for along in row_axes([block], classes, axis):
+                found = rows_along(block, classes, along)
+                if found is not None:
+                    return found
         return None
 
 
@@ -84,33 +85,28 @@ def product_axes(bodies: Iterable[Block], classes: AxisClasses, least: int = 2) 
     return sorted(found, key=lambda axis: isinstance(found[axis], int))
 
 
-def rows_along(block: Block, classes: AxisClasses, axis: Axis) -> RowBody | None:
-    """How a body is computed by rows along an axis, alone or with the axis behind; None where some op mixes them."""
+def row_axes(blocks: Sequence[Block], classes: AxisClasses, axis: Axis) -> list[tuple[Axis, ...]]:
+    """The axes that rows of some bodies may be counted along: one alone, or with one that stands behind it in a value.
+    Bodies that are computed together count theirs along the same ones."""
     axis = classes.find(axis)
-    for inner in (None, _behind(block, classes, axis)):
-        found = _rows(block, classes, axis, inner)
-        if found is not None:
-            return found
-    return None
+    behind: dict[Axis, None] = {}
+    for found in [classes.of_value(value) for block in blocks for value in _values(block)]:
+        if axis in found[:-1] and (after := found[found.index(axis) + 1]) is not None:
+            behind[after] = None
+    return [(axis,), *((axis, after) for after in behind)]
 
 
-def _behind(block: Block, classes: AxisClasses, axis: Axis) -> Axis | None:
-    """The axis that stands behind that of the rows in a value of them."""
-    for value in _values(block):
-        found = classes.of_value(value)
-        if axis in found[:-1]:
-            return found[found.index(axis) + 1]
-    return None
-
-
-def _rows(block: Block, classes: AxisClasses, axis: Axis, inner: Axis | None) -> RowBody | None:
-    along = [axis] if inner is None else [axis, inner]
+def rows_along(block: Block, classes: AxisClasses, axes: Sequence[Axis]) -> RowBody | None:
+    """How a body is computed by rows along `row_axes`; None where some op mixes them, or there is nothing beside."""
+    along = [classes.find(axis) for axis in axes]
     rows: dict[SSAValue, int] = {}
     for value in _values(block):
         found = classes.of_value(value)
+        if 0 in shape_of(value.type):
+            return None
         if not any(place in along for place in found):
             continue
-        number = found.index(axis) if axis in found else 0
+        number = found.index(along[0]) if along[0] in found else 0
         if found[number : number + len(along)] != along or not _is_narrow(value, number, along, found):
             return None
         rows[value] = number
@@ -135,7 +131,7 @@ def _rows(block: Block, classes: AxisClasses, axis: Axis, inner: Axis | None) ->
     extent = as_expr(1)
     for each in shape_of(first.type)[rows[first] : rows[first] + len(along)]:
         extent = extent * each
-    return RowBody(extent.value if isinstance(extent, Const) else extent, rows, tuple(sums), inner is not None)
+    return RowBody(extent.value if isinstance(extent, Const) else extent, rows, tuple(sums), len(along) > 1)
 
 
 def _values(block: Block) -> list[SSAValue]:
