@@ -25,10 +25,10 @@ why this happens when kernels are formed and not on the graph, where the scores 
 
 A window `max(0, t - 63):t + 1` is `rows t from -63 to 1`, what follows `t:T` is `rows t from 0`. It applies to a sum
 weighted by a softmax in a loop of kernels, whose buffers hold a row for each step, of which it writes one a step and
-reads none that it writes, and which other kernels of the loop leave alone: then its iterations are independent. What is
-read in more ways than one row or one range of a step, ops that have no form for all steps at once, draws of random
-numbers, and what may fail at a step leave it as it is, with a remark. The range that all steps read is proved to lie
-inside of the buffers.
+reads none that it writes, and which other kernels of the loop leave alone: then its iterations are independent.
+It does not apply, with a remark, to what is read in more ways than one row or one range of a step, to ops that have no
+form for all steps at once, to draws of random numbers, and to what may fail at a step. The range that all steps read is
+proved to lie inside of the buffers.
 """
 
 from __future__ import annotations
