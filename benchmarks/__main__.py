@@ -10,6 +10,7 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -21,7 +22,7 @@ THREADED = ("decode", "rnn", "rl", "kernels")
 """Those that `all` runs with two threads as well."""
 
 
-def main() -> int:
+def main(args: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="tempo_ir beside jax, torch and stable-baselines3 on the same work"
     )
@@ -31,26 +32,41 @@ def main() -> int:
     parser.add_argument("--page", type=Path, metavar="FILE", help="all: where the page goes (docs/benchmarks.md)")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads for every system (1)")
     parser.add_argument(
-        "--only", action="append", default=[], metavar="KEY=VALUE", help="only cases with this value, as T=1024"
-    )
-    arguments = parser.parse_args()
+        "--only", type=pair, action="append", default=[], metavar="KEY=VALUE",
+        help="only cases with this value, as T=1024",
+    )  # fmt: skip
+    arguments = parser.parse_args(args)
     if arguments.name == "all":
         run_all(arguments)
     if arguments.name in ("all", "page"):
         from benchmarks.page import write_page
 
-        write_page(arguments.json or REPORTS, arguments.page or Path("docs/benchmarks.md"), NAMES)
+        directory = arguments.json or REPORTS
+        if not write_page(directory, arguments.page or Path("docs/benchmarks.md"), NAMES):
+            parser.error(
+                f"{directory} has no reports, the page stays: python -m benchmarks NAME --json FILE writes one"
+            )
         return 0
     limit_threads(arguments.threads)
     os.environ["TEMPO_CACHE_DIR"] = ""  # seconds of a compile are those of one, not of a file read
     from benchmarks.harness import Report
 
-    report = Report(only=dict(one.split("=", 1) for one in arguments.only))
+    report = Report(only=dict(arguments.only))
     import_module(f"benchmarks.{arguments.name}").run(report, quick=arguments.quick)
     report.print()
     if arguments.json is not None:
         report.write_json(arguments.json)
-    return 0
+    for line in report.missing:
+        print(f"error: {line}", file=sys.stderr)
+    return 1 if report.missing else 0
+
+
+def pair(text: str) -> tuple[str, str]:
+    """The key and the value of `KEY=VALUE`. Raises ArgumentTypeError, which argparse prints."""
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise argparse.ArgumentTypeError(f"'{text}' is no KEY=VALUE, as T=1024")
+    return key, value
 
 
 def limit_threads(count: int) -> None:

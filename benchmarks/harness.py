@@ -104,10 +104,27 @@ class Report:
     )
     only: Mapping[str, str] = field(default_factory=dict[str, str])
     """Values that a case must have to be run, as text."""
+    offered: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """The values that cases had, run or not, by key."""
 
     def wants(self, case: Mapping[str, Any]) -> bool:
         """Whether a case is to be run."""
+        for key, value in case.items():
+            self.offered.setdefault(key, []).append(str(value))
         return all(key not in case or str(case[key]) == value for key, value in self.only.items())
+
+    @property
+    def missing(self) -> list[str]:
+        """What was asked for and no case has, a line each with what they have."""
+        lines: list[str] = []
+        for key, value in self.only.items():
+            offered = list(dict.fromkeys(self.offered.get(key, [])))
+            if value not in offered:
+                others = (
+                    f"{key} is {', '.join(offered)}" if offered else f"they have {', '.join(self.offered) or 'none'}"
+                )
+                lines.append(f"no case has {key}={value}: {others}")
+        return lines
 
     @property
     def document(self) -> dict[str, Any]:

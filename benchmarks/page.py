@@ -33,15 +33,19 @@ BUSY = 1.5
 """The load by thread of a benchmark from which on others had the machine too."""
 
 
-def write_page(directory: Path, page: Path, names: Sequence[str]) -> None:
-    """Write the page from `directory`/NAME.json, and NAME-2.json for two threads; what has no report is left out."""
+def write_page(directory: Path, page: Path, names: Sequence[str]) -> bool:
+    """Write the page from `directory`/NAME.json, and NAME-2.json for two threads; what has no report is left out.
+    Where there is none at all, the page stays as it is: whether it was written."""
     files = {(name, threads): directory / report_name(name, threads) for name in names for threads in (1, 2)}
     reports = {key: json.loads(path.read_text()) for key, path in files.items() if path.exists()}
+    if not reports:
+        return False
     parts = [HEAD, *machine(list(reports.values())), *targets_of(reports)]
     for (name, threads), report in reports.items():
         parts += section(name, threads, report)
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n".join(parts).rstrip() + "\n")
+    return True
 
 
 def report_name(name: str, threads: int) -> str:

@@ -36,11 +36,19 @@ def whole_number(value: Any) -> int | None:
 
 
 def array_of(value: Any) -> Array:
-    """The array that a caller gives. Raises ValueError, `a list that makes no array: ...`, for what is none."""
+    """The array that a caller gives. Raises ValueError, `a list that makes no array: ...`, for what is none, and for an
+    array whose mask would be lost."""
+    if _has_mask(value):
+        raise ValueError("an array of which elements are masked: give it filled, as x.filled(0)")
     try:
         return np.asarray(value)
     except (OverflowError, RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"a {type(value).__name__} that makes no array: {error}") from None
+
+
+def _has_mask(value: Any) -> bool:
+    """Whether elements of a numpy array are masked."""
+    return isinstance(value, np.ma.MaskedArray) and bool(np.ma.is_masked(cast("Any", value)))
 
 
 def typed_array_of(value: Any, dtype: DType) -> Array:
@@ -206,7 +214,10 @@ def checked_results(
     results = _as_results(returned, len(expected), "@{}::@{}".format(*callee), op, point)
     arrays: list[Array] = []
     for number, (result, (dtype, shape)) in enumerate(zip(results, expected, strict=True)):
-        array = np.asarray(result)
+        try:
+            array = array_of(result)
+        except ValueError as error:
+            raise _host_error("@{}::@{} returned {} as result #{}".format(*callee, error, number), op, point) from None
         fits = array.shape == shape and (array.dtype == dtype or np.can_cast(array.dtype, dtype, "same_kind"))
         if not fits:
             got = f"returned {array.dtype} of shape {array.shape} as result #{number}"

@@ -172,16 +172,18 @@ class Workspace:
 
     @contextmanager
     def interruptible(self) -> Generator[None]:
-        """Ctrl-C during native code ends the call at the next question; other handlers of the user's stay in place."""
-        main = threading.current_thread() is threading.main_thread()
-        if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        """Ctrl-C during native code ends the call at the next question; other handlers of the user's stay in place.
+        Of a call within another, by a method of a host object, it ends both."""
+        before = signal.getsignal(signal.SIGINT)
+        ours = before is signal.default_int_handler or getattr(before, "__func__", None) is Course.interrupt
+        if not ours or threading.current_thread() is not threading.main_thread():
             yield
             return
         signal.signal(signal.SIGINT, self.course.interrupt)
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+            signal.signal(signal.SIGINT, before)
 
     @property
     def unused(self) -> int:
@@ -219,8 +221,7 @@ class Workspaces:
         """A call is over."""
         workspace.clear()
         self._free.append(workspace)
-        if len(self._free) > MOST_WORKSPACES:
-            del self._free[0]
+        del self._free[:-MOST_WORKSPACES]  # at once: other calls take theirs meanwhile
 
 
 def needs(callee: Callee, frame: Frame, request: Request) -> dict[str, int]:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
 from tempo_ir import __version__
 from tempo_ir.dialects import loop, sdg
-from tempo_ir.lowering.llvm.engine import host_target
+from tempo_ir.lowering.llvm.engine import host_target, process_triple
 from tempo_ir.lowering.llvm.module import lower_module
 from tempo_ir.passes.remarks import is_listening
 from tempo_ir.reference import sdg as reference
@@ -216,6 +216,19 @@ class Executable(ABC):
         sizes, in_torch = checked.sizes, checked.in_torch
         outputs = self._run(Request(checked.arrays, sizes.bounds, seed, started, made, donate, in_torch))
         return self._result(self._given(outputs, in_torch), outputs.bounds, parameters, sizes)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Itself: what a call gives depends on its arguments alone."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"'{self.signature.name}' holds machine code and cannot be pickled: exe.save(path) and tempo_ir.load(path) "
+            "take it to another process, and a program that was compiled before is loaded from disk"
+        )
 
     def _result(
         self, values: Mapping[str, Any], bounds: Mapping[str, int], state: Mapping[str, Any], sizes: Sizes
@@ -487,7 +500,7 @@ class Native(Compiled):
             return self._loaded(self._packed, begin)
         if self._cache is None or is_listening():  # who listens wants to hear what passes say
             return self._compiled()
-        key = key_of(self.module, host_target(), self.settings.parts)
+        key = key_of(self.module, host_target(), process_triple(), self.settings.parts)
         packed = self._cache.read(key)
         if packed is not None:
             return self._loaded(packed, begin)
@@ -512,8 +525,9 @@ class Native(Compiled):
 
     def save(self, path: str | Path) -> None:
         packed = self._pack(self.stats)
-        source = {"program": text_with_places(self.module), "settings": self.settings.parts, "made_by": __version__}
-        write_whole(Path(path), dataclasses.replace(packed, header={**packed.header, **source}).to_bytes())
+        source = {"program": text_with_places(self.module), "settings": self.settings.parts}
+        made = {"made_by": __version__, "system": process_triple()}
+        write_whole(Path(path), dataclasses.replace(packed, header={**packed.header, **source, **made}).to_bytes())
 
     @property
     def _kept_bytes(self) -> int:
@@ -549,9 +563,16 @@ def memory_timeline(executable: Executable, **bounds: int) -> Timeline:
     The result holds the numbers; `.write("memory.svg")` draws them. Raises CallError for a bound that is missing or for
     an executable that has no schedule.
     """
+    check_executable(executable)
     if not isinstance(executable, Compiled):
         raise CallError(f"target '{executable.target}' schedules nothing: compile for cpu")
     return timeline(executable.formed, bounds)
+
+
+def check_executable(value: Any) -> None:
+    """Raises CallError for anything else, as for a program that is not compiled yet."""
+    if not isinstance(value, Executable):
+        raise CallError(f"an executable is needed, as tempo_ir.compile gives it: got a {type(value).__name__}")
 
 
 def seed_of(seed: int) -> int:

@@ -13,7 +13,7 @@ from typing import Self
 from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects.tile.structure import KernelOp
-from tempo_ir.lowering.llvm.engine import Assembler, Library, host_target, load_objects
+from tempo_ir.lowering.llvm.engine import Assembler, Library, host_target, load_objects, process_triple
 from tempo_ir.lowering.llvm.host import HOST, Site
 from tempo_ir.lowering.llvm.module import ModuleLowering
 from tempo_ir.lowering.llvm.parallel import scratch_pitch
@@ -139,7 +139,11 @@ def target_of(packed: Packed) -> Target:
 
 
 def check_runs_here(packed: Packed, what: str) -> None:
-    """Raises CompileError for code that needs what this machine has not: `what` says which code."""
+    """Raises CompileError for code of another architecture or operating system, or that needs what this processor has
+    not: `what` says which code."""
+    system = packed.header.get("system", "another system")
+    if system != process_triple():
+        raise CompileError(f"{what} for {system}, this is {process_triple()}: compile the program here")
     made_for, here = target_of(packed), host_target()
     if missing := sorted(made_for.enabled - here.enabled):
         shown = ", ".join(missing[:4]) + (f" and {len(missing) - 4} more" if len(missing) > 4 else "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -27,7 +27,7 @@ from tempo_ir.reference.calls import Outputs
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.calls import Request
 from tempo_ir.runtime.errors import CallError
-from tempo_ir.runtime.executable import Executable, Native
+from tempo_ir.runtime.executable import Executable, Native, check_executable
 from tempo_ir.runtime.frames import Callee, Frame
 from tempo_ir.runtime.native import NativeCompiler
 from tempo_ir.runtime.statistics import Statistics
@@ -88,6 +88,7 @@ def profile(executable: Executable, **call: Any) -> Profile:
     Compiles once more and runs the program twice. Raises CallError for a target other than cpu and for a processor
     whose cycles cannot be counted, and what a call raises.
     """
+    check_executable(executable)
     if not isinstance(executable, Native):
         raise CallError(f"target '{executable.target}' has no profile: compile for cpu")
     if not has_cycle_counter(executable.native.target):
@@ -107,11 +108,14 @@ class Clocked(Native):
             self.native = self._coded(self.levels, compiler.program)
         self.launches = [op for op in self.native.callee.program.walk() if isinstance(op, loop.LaunchOp)]
         self.clocks = _fresh_clocks(len(self.launches))
+        self.ran: Mapping[str, int] = {}
         return self.native.callee, self._counted(self.native.callee.program)
 
     def _execute(self, frame: Frame, request: Request) -> Outputs:
         self.clocks = _fresh_clocks(len(self.launches))
-        return self.native.execute(frame, request, self._workspaces, self.clocks)
+        outputs = self.native.execute(frame, request, self._workspaces, self.clocks)
+        self.ran = outputs.bounds
+        return outputs
 
     def profile(self) -> Profile:
         """The profile of the last call."""
@@ -122,7 +126,7 @@ class Clocked(Native):
             runs, cycles, least = numbers[CLOCKS * position : CLOCKS * (position + 1)]
             if runs:
                 counted[kernel_of(launch)].append((runs, cycles, least))
-        work, rate, bounds = self._work, cycles_per_second(), self._last.bounds
+        work, rate, bounds = self._work, cycles_per_second(), {**self._last.bounds, **self.ran}
         kernels: list[KernelTime] = []
         for kernel, found in counted.items():
             runs, cycles, least = (list(column) for column in zip(*found, strict=True))

@@ -162,10 +162,10 @@ class Signature:
         if name in self.inputs:
             if name not in given:
                 self._stated(given)
-            return checked(self.inputs[name], taken(given[name]))
+            return checked(self.inputs[name], given[name], taken)
         if name not in state:
             self._check_names(state)
-        return checked(self.parameters[name], taken(state[name]))
+        return checked(self.parameters[name], state[name], taken)
 
     def _stated(self, given: Mapping[str, Any]) -> Stated:
         """The bounds that a call states. Raises CallError for what is no bound, and where an input is missing."""
@@ -236,9 +236,11 @@ class Arguments:
     in_torch: bool
 
 
-def checked(spec: ArraySpec, value: Any) -> Array:
-    """The caller's array, with element type as declared; a tensor stays one, wherever it lies. Raises CallError."""
+def checked(spec: ArraySpec, given: Any, taken: Callable[[Any], Any]) -> Array:
+    """The caller's array as it is `taken`, with element type as declared; a tensor stays one, wherever it lies. Raises
+    CallError."""
     try:
+        value = taken(given)
         array = typed_array_of(outline_of(value) if is_torch(value) else value, spec.dtype)
     except ValueError as error:
         raise spec.error(f"is {spec.text}, got {error}") from None

@@ -17,24 +17,39 @@ if TYPE_CHECKING:
 
 
 class Course:
-    """How a call goes: the bounds that hold now, what Python raised in it, and whether Ctrl-C was pressed."""
+    """How a call goes: the bounds that hold now, what Python raised in it, whether Ctrl-C was pressed, and whether the
+    user's code is running."""
 
     def __init__(self) -> None:
         self.bounds: Mapping[str, int] = {}
         self.error: BaseException | None = None
-        self.interrupted = False
+        self.interrupted = self.in_method = False
 
     def begin(self, bounds: Mapping[str, int]) -> None:
         """A call begins."""
-        self.bounds, self.error, self.interrupted = bounds, None, False
+        self.bounds, self.error, self.interrupted, self.in_method = bounds, None, False, False
 
     def ask(self) -> int:
         """1 if the call is to stop."""
         return 1 if self.error is not None or self.interrupted else 0
 
     def interrupt(self, *_: object) -> None:
-        """Ctrl-C: the call is to stop."""
+        """Ctrl-C: the call is to stop, and so is a method of a host object, which may never come back."""
         self.interrupted = True
+        if self.in_method:
+            raise KeyboardInterrupt
+
+    def method(self, run: Run) -> Run:
+        """What runs the user's code, known to be running."""
+
+        def runs(values: Sequence[int]) -> None:
+            try:
+                self.in_method = True
+                run(values)
+            finally:
+                self.in_method = False
+
+        return runs
 
     def finish(self) -> None:
         """Raise what was raised in the call."""
@@ -115,7 +130,7 @@ class Sites:
 
         match op:
             case loop.HostOp():
-                run = self._runs[number] = rows.host_call(op, self._objects, iterators)
+                run = self._runs[number] = self._course.method(rows.host_call(op, self._objects, iterators))
                 return run
             case loop.BodyOperation():
                 return lambda values: rows.run_body(op, symbols(values), request.seed, request.start)

@@ -22,7 +22,8 @@ def is_torch(value: Any) -> bool:
 def as_array(value: Any) -> Any:
     """The memory of a tensor, or of whatever else has `__dlpack__`, as an array; other values as they are.
 
-    Nothing is copied of what lies row by row in the memory of this machine.
+    Nothing is copied of what lies row by row in the memory of this machine. Raises ValueError for a tensor that makes
+    no array.
     """
     if is_torch(value):
         return array_of_tensor(value)
@@ -47,19 +48,28 @@ def as_tensor(value: Any) -> Any:
 
 
 def array_of_tensor(tensor: Any) -> Array:
-    """The memory of a tensor on the CPU, without gradients, as an array; bf16 as that of ml_dtypes."""
+    """The memory of a tensor on the CPU, without gradients, as an array; bf16 as that of ml_dtypes. Raises ValueError
+    for one that has no such memory: on 'meta', sparse, quantized, nested, under vmap, of 8-bit floats."""
     import ml_dtypes
 
     torch = sys.modules["torch"]
-    plain = tensor.detach().cpu().resolve_neg()
-    if plain.dtype == torch.bfloat16:
-        return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    return plain.numpy()
+    try:
+        plain = tensor.detach().cpu().resolve_neg()
+        if plain.dtype == torch.bfloat16:
+            return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+        return plain.numpy()
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"a tensor of {tensor.dtype} on '{tensor.device}' that makes no array: {error}") from None
 
 
 def outline_of(tensor: Any) -> Array:
-    """An array of the element type and the shape of a tensor that lies anywhere, with no elements of its own."""
+    """An array of the element type and the shape of a tensor that lies anywhere, with no elements of its own. Raises
+    ValueError for a tensor whose elements lie nowhere, or not row by row."""
     torch = sys.modules["torch"]
+    if tensor.is_meta or tensor.is_nested or tensor.layout is not torch.strided:
+        raise ValueError(
+            f"a tensor on '{tensor.device}' of layout {tensor.layout}, whose elements do not lie in memory"
+        )
     one = array_of_tensor(torch.empty((), dtype=tensor.dtype))
     return np.broadcast_to(one, tuple(tensor.shape))
 

@@ -155,6 +155,9 @@ def test_reports_hold_rows_ratios_and_what_the_page_shows(tmp_path: Path) -> Non
     assert report.wants({"T": 8})
     assert report.wants({"size": 3})
     assert not report.wants({"T": 9})
+    assert Report(only={"T": "7", "size": "3"}, offered=report.offered).missing == ["no case has T=7: T is 8, 9"]
+    assert Report(only={"U": "7"}, offered=report.offered).missing == ["no case has U=7: they have T, size"]
+    assert report.missing == []
     systems = [System("tempo_ir", lambda: finish(None), 0.5, 1000), System("torch", lambda: finish(None), 0.0)]
     slow = Profile(1e-3, (KernelTime("softmax_kernel", 4, 6e-4, 1e-4, 2000, None),))
     compare(report, "kernels", {"kernel": "softmax", "T": 8}, systems, units=2, rounds=3, bound=1e-9)
@@ -270,3 +273,29 @@ def test_what_a_process_grows_by_and_what_bounds_it() -> None:
     assert 30e6 < grown_bytes(lambda: np.ones(5_000_000)) < 60e6
     assert bound_of(1 << 20, 0.0) < bound_of(1 << 24, 0.0)
     assert bound_of(1 << 10, 1e9) == bound_of(1 << 10, 2e9) / 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["page", "--json", "nowhere"], "nowhere has no reports, the page stays"),
+        (["kernels", "--only", "softmax"], "'softmax' is no KEY=VALUE, as T=1024"),
+        (["kernels", "--only", "kernel=softmaxx"], "no case has kernel=softmaxx: kernel is softmax\n"),
+    ],
+)
+def test_what_the_command_line_refuses(arguments, message, tmp_path, monkeypatch, capsys) -> None:
+    from benchmarks.__main__ import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("benchmarks.__main__.limit_threads", lambda _: None)
+    monkeypatch.setattr(kernels, "run", lambda report, quick: report.wants({"kernel": "softmax"}))
+    monkeypatch.setenv("TEMPO_CACHE_DIR", "")
+    page_file = tmp_path / "page.md"
+    page_file.write_text("as it was")
+    try:
+        status = main([*arguments, "--page", str(page_file)])
+    except SystemExit as error:
+        status = error.code
+    assert status in (1, 2)
+    assert message in capsys.readouterr().err
+    assert page_file.read_text() == "as it was"

@@ -16,7 +16,7 @@ import tempo_ir as tp
 from tempo_ir.runtime.errors import CallError
 from tempo_ir.runtime.memory import address_of
 from tempo_ir.runtime.outputs import MOST_BLOCKS, MOST_KEPT
-from tempo_ir.runtime.tensors import as_array
+from tempo_ir.runtime.tensors import as_array, outline_of
 from tempo_ir.tools.parsing import own_context, parse_module
 
 
@@ -252,3 +252,38 @@ def test_other_threads_go_on_while_native_code_runs() -> None:
     thread.join()
     middle = [at for at in times if begin + 0.1 * (end - begin) < at < end - 0.1 * (end - begin)]
     assert len(middle) >= 10
+
+
+TENSORS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "on meta": lambda x: x.to("meta"),
+    "sparse": lambda x: x.to_sparse(),
+    "of 8-bit floats": lambda x: x.to(torch.float8_e4m3fn),
+    "conjugated": lambda x: x.to(torch.complex64).conj(),
+    "nested": lambda x: torch.nested.nested_tensor([x]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("kind", TENSORS)
+def test_tensors_that_make_no_array_are_named(executable: tp.Executable, kind: str) -> None:
+    tensor = TENSORS[kind](torch.ones(2, 4))
+    with pytest.raises(
+        CallError, match=r"input 'x' is f32\[T, 4\], got a tensor of .* makes no array: .*test_arrays.py"
+    ):
+        executable(x=tensor)
+    if kind in ("on meta", "sparse", "nested"):  # where tensors stay tensors they are not asked for their elements
+        with pytest.raises(ValueError, match="do not lie in memory"):
+            outline_of(tensor)
+
+
+def test_tensors_under_vmap_are_named(executable: tp.Executable) -> None:
+    with pytest.raises(CallError, match=r"input 'x'.* makes no array"):
+        torch.func.vmap(lambda x: executable(x=x)["y"])(torch.ones(3, 2, 4))
+
+
+def test_a_mask_is_not_lost(executable: tp.Executable) -> None:
+    x = np.ma.masked_array(rows(1.0), mask=False)
+    assert np.array_equal(executable(x=x)["y"], 2 * rows(1.0))
+    x[0, 1] = np.ma.masked
+    with pytest.raises(CallError, match=r"input 'x'.* elements are masked: give it filled, as x\.filled\(0\)"):
+        executable(x=x)

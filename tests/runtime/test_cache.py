@@ -365,6 +365,9 @@ def test_files_that_cannot_be_loaded(tmp_path, monkeypatch):
     path.write_bytes(Packed({**packed.header, "made_by": "0.0.1"}, packed.objects).to_bytes())
     with pytest.raises(CompileError, match=r"saved by tempo_ir 0\.0\.1, this is .*: save it again"):
         tp.load(path)
+    path.write_bytes(Packed({**packed.header, "system": "aarch64-apple-darwin"}, packed.objects).to_bytes())
+    with pytest.raises(CompileError, match=r"was saved for aarch64-apple-darwin, this is .*: compile the program here"):
+        tp.load(path)
     other = {"cpu": "mill1", "features": "+belt,+spiller,-avx", "lanes": 16, "registers": 32}
     path.write_bytes(Packed({**packed.header, "target": other}, packed.objects).to_bytes())
     with pytest.raises(CompileError, match=r"for a processor mill1; this one, .*, has no belt, spiller: compile the"):
@@ -400,7 +403,8 @@ def test_reading_uses_an_entry(tmp_path):
 
 def test_more_than_the_machine_has_is_said_in_short():
     features = ",".join(f"+f{number}" for number in range(9))
-    packed = Packed({"target": {"cpu": "c", "features": features, "lanes": 4, "registers": 8}}, ())
+    target = {"cpu": "c", "features": features, "lanes": 4, "registers": 8}
+    packed = Packed({"system": engine.process_triple(), "target": target}, ())
     with pytest.raises(CompileError, match="has no f0, f1, f2, f3 and 5 more"):
         native.check_runs_here(packed, "it was saved")
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import signal
 import threading
 import time
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import tempo_ir as tp
 from tempo_ir.reference.errors import ExecutionError
+from tempo_ir.runtime.calls import MOST_WORKSPACES
 from tempo_ir.runtime.errors import CallError, CompileError
+from tempo_ir.runtime.executable import Native
 from tempo_ir.tools.parsing import own_context, parse_module
 
 
@@ -297,6 +302,38 @@ def test_ctrl_c_stops_a_long_run(I: int, T: int, interrupts) -> None:
     assert slow(I=2, T=2).state["w"].shape == ()
 
 
+class Stuck:
+    """A host object that does not come back by itself."""
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        self.wait = wait
+
+    def step(self, value: np.ndarray) -> np.ndarray:
+        self.wait()
+        return value
+
+
+@pytest.mark.parametrize("where", ["in Python", "asleep", "in a call of its own"])
+def test_ctrl_c_stops_a_host_that_does_not_come_back(where: str, interrupts) -> None:
+    def works() -> None:
+        end = time.perf_counter() + 30
+        while time.perf_counter() < end:
+            pass
+
+    slow = tp.compile(slow_program())
+    wait = {"in Python": works, "asleep": lambda: time.sleep(30), "in a call of its own": lambda: slow(I=1, T=1 << 25)}
+    executable = tp.compile(hosted())
+    timer = threading.Timer(0.2, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        executable(T=3, hosts={"env": lambda: Stuck(wait[where])})
+    assert time.perf_counter() - start < 5
+    timer.join()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert executable(T=3)["x"].tolist() == [0.0, 1.0, 2.0]
+
+
 def slow_program():
     """A number carried over (i, t) that takes long and little memory."""
 
@@ -398,6 +435,8 @@ def test_results_of_a_host_may_be_of_another_kind_in_each_step() -> None:
         (np.zeros(2, np.complex64), "returned complex64 of shape (2,) as result #0"),
         (np.float32(1.0), "returned float32 of shape () as result #0"),
         (1.0, "returned float64 of shape () as result #0"),
+        (np.ma.masked_array([1.0, 2.0], mask=[True, False]), "returned an array of which elements are masked: give it"),
+        ([[1.0], [2.0, 3.0]], "returned a list that makes no array: "),
     ],
 )
 def test_a_result_is_checked_though_those_before_did_fit(wrong: object, message: str) -> None:
@@ -434,3 +473,31 @@ def test_a_call_that_failed_leaves_nothing_behind() -> None:
     gc.collect()
     assert [reference() for reference in held] == [None]
     assert executable(T=3)["x"].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_copies_of_an_executable_are_itself_and_pickles_are_refused(executable: tp.Executable) -> None:
+    assert copy.copy(executable) is executable
+    assert copy.deepcopy({"model": executable})["model"] is executable
+    with pytest.raises(TypeError, match=r"cannot be pickled: exe\.save\(path\) and tempo_ir\.load\(path\) take it to"):
+        pickle.dumps(executable)
+    result = executable(**arrays())
+    for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result)):
+        assert np.array_equal(again["h"], result["h"])
+        assert again["h"].ctypes.data != result["h"].ctypes.data
+        assert (again.extents, list(again.state)) == (result.extents, list(result.state))
+
+
+def test_calls_that_end_at_once_leave_few_workspaces() -> None:
+    executable, depth = tp.compile(hosted()), [0]
+
+    class Deeper:
+        def step(self, value: np.ndarray) -> np.ndarray:
+            if depth[0] < 2 * MOST_WORKSPACES:
+                depth[0] += 1
+                assert executable(T=2, hosts={"env": Deeper})["x"].tolist() == [0.0, 1.0]
+            return value + 1
+
+    assert executable(T=2, hosts={"env": Deeper})["x"].tolist() == [0.0, 1.0]
+    assert depth[0] == 2 * MOST_WORKSPACES
+    assert isinstance(executable, Native)
+    assert len(executable._workspaces._free) == MOST_WORKSPACES

@@ -122,3 +122,24 @@ def test_a_gather_reads_the_rows_that_it_gathers():
 
     costs = tp.compile(program()).costs
     assert value(costs.bytes_moved, {"T": 5}) == 5 * (3 * 8 + 2 * 3 * 8 * 4)
+
+
+def test_work_is_that_of_the_steps_that_ran():
+    @tp.program
+    def until_three():
+        t, _ = tp.dim("t", until=lambda: done)
+        x = tp.input("x", tp.f32[64], over=t)
+        done = tp.sum(x, axis=0) == 3.0
+        tp.output("y", x + 1.0)
+
+    x = np.zeros((1000, 64), np.float32)
+    x[2, 0] = 3.0
+    found = {kernel.kernel: kernel for kernel in tp.profile(tp.compile(until_three()), x=x).kernels}
+    added = next(kernel for name, kernel in found.items() if name.startswith("add"))
+    assert (added.launches, added.operations) == (3, 3 * 64)
+
+
+@pytest.mark.parametrize("ask", [tp.profile, tp.memory_timeline])
+def test_what_is_no_executable(ask: Any):
+    with pytest.raises(CallError, match=r"an executable is needed, as tempo_ir\.compile gives it: got a Program"):
+        ask(layers())

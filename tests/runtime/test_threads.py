@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import threading
 import time
 from pathlib import Path
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 import tempo_ir as tp
 from examples import llama, n_step, rnn
-from tempo_ir.lowering.llvm import parallel
+from tempo_ir.lowering.llvm import engine, parallel
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.errors import CallError
 from tempo_ir.runtime.threads import VARIABLE, borrowed_team, processors, team, thread_count
@@ -199,6 +201,31 @@ def test_a_child_process_makes_its_own_team(every_launch: None, monkeypatch: pyt
             code = 0
         finally:
             os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_child_process_makes_code_though_another_thread_was_making_some() -> None:
+    begun = threading.Event()
+
+    def makes() -> None:
+        with engine._addresses_as_written(), llvm.ffi.lib._lock:
+            begun.set()
+            time.sleep(0.3)
+
+    thread = threading.Thread(target=makes)
+    thread.start()
+    begun.wait()
+    child = os.fork()
+    if not child:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(20)  # ends a child that waits for ever
+        code = 1
+        try:
+            made = engine.compile_object("define void @f() { ret void }", engine.host_target())
+            code = 0 if made else 1
+        finally:
+            os._exit(code)
+    thread.join()
     assert os.waitpid(child, 0)[1] == 0
 
 

@@ -13,12 +13,13 @@ pointers die with their engine, so `Library` keeps it.
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from threading import Lock
+from threading import RLock
 from types import TracebackType
 from typing import Self
 
@@ -62,6 +63,11 @@ def llvm_version() -> str:
     return ".".join(map(str, llvm.llvm_version_info))
 
 
+def process_triple() -> str:
+    """Architecture, vendor and operating system of this process: how its objects are written."""
+    return llvm.get_process_triple()
+
+
 def _target_machine(target: Target, level: int = OPTIMISED):
     _initialize()
     if target.triple:
@@ -72,8 +78,25 @@ def _target_machine(target: Target, level: int = OPTIMISED):
     )
 
 
-_SETTINGS = Lock()
+_SETTINGS = RLock()
 """Held by who has changed LLVM's settings, which are those of the process."""
+
+
+def _before_fork() -> None:
+    """A fork waits for code that another thread is making: the child has not that thread, and would wait for ever for
+    the locks that it holds, llvmlite's own too."""
+    _SETTINGS.acquire()
+    llvm.ffi.lib._lock.__enter__()
+
+
+def _after_fork() -> None:
+    """Of parent and child."""
+    llvm.ffi.lib._lock.__exit__(None, None, None)
+    _SETTINGS.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 @contextmanager
