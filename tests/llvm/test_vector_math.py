@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import f32
 
+import tempo_ir as tp
 from tempo_ir.dialects.tile.attributes import PointerType
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.lowering.llvm import vector_math
@@ -166,3 +167,26 @@ def test_power():
     unit = np.spacing(np.maximum(np.abs(rounded[finite]), np.float32(1.2e-38)))
     assert np.max(np.abs(got[finite] - want[finite]) / unit) < 1
     assert (np.signbit(got) == np.signbit(rounded))[~np.isnan(rounded)].all()
+
+
+@pytest.mark.parametrize("softmax", [True, False])
+@pytest.mark.parametrize("element", [tp.f32, tp.f64], ids=str)
+@pytest.mark.parametrize(("axis", "shape"), [(1, (4, 8)), (2, (4, 8)), (1, (3,)), (1, (100,))])
+def test_the_greatest_of_large_products_has_the_exponential_of_zero(
+    axis: int, shape: tuple[int, ...], element: tp.DType, softmax: bool
+) -> None:
+    """`x * y` is made twice, for the greatest and for the exponentials: one that is not rounded would differ."""
+
+    @tp.program
+    def program():
+        t, T = tp.dim("t")
+        x, y = (tp.input(name, element[shape], over=t) for name in "xy")
+        product = x[0:T] * y[0:T]
+        weights = tp.exp(product - tp.max(product, axis=axis, keepdims=True))
+        tp.output("weights", tp.softmax(product, axis=axis) if softmax else weights)
+
+    random = np.random.default_rng(5)
+    kind = np.float64 if element is tp.f64 else np.float32
+    x, y = ((random.standard_normal((22, *shape)) * 1e14).astype(kind) for _ in range(2))
+    found, expected = (tp.compile(program(), target)(x=x, y=y)["weights"] for target in ("cpu", "reference"))
+    np.testing.assert_array_equal(found, expected)

@@ -39,11 +39,19 @@ def apply(op: Operation, operands: Sequence[Register], store_rounds: bool = Fals
     unsigned = is_unsigned(element_of(op.operands[0]))
     if isinstance(op, ew.ComparisonOp):
         return compare(op, *operands, unsigned=unsigned)
+    if isinstance(op, ew.SubOp) and operands[0].is_float and _is_an_exponent(op):
+        return operands[0].text.binary("fsub", *operands, flags="nsz")
     if type(op) in PLAIN_FUNCTIONS:
         return PLAIN_FUNCTIONS[type(op)](*operands)
     if operands[0].is_float:
         return FLOAT_FUNCTIONS[type(op)](*operands)
     return INTEGER_FUNCTIONS[type(op)](*operands, unsigned)
+
+
+def _is_an_exponent(op: ew.SubOp) -> bool:
+    """Whether a difference is that of an exponential, `exp(a * b - greatest)`: a product that is fused into it is not
+    the one, rounded, that is the greatest, and of large ones the difference would be any number."""
+    return any(isinstance(use.operation, ew.ExpOp) for use in op.results[0].uses)
 
 
 def compare(op: ew.ComparisonOp, a: Register, b: Register, unsigned: bool) -> Register:
