@@ -22,6 +22,10 @@ INTEGER_PREDICATES: Mapping[type[Operation], str] = MappingProxyType(
 )
 
 
+SCALING = (ew.MulOp, ew.DivOp, ew.NegOp, ew.CastOp)
+"""What an exponent may be scaled by."""
+
+
 def apply(op: Operation, operands: Sequence[Register], store_rounds: bool = False) -> Register:
     """
     The result of an elementwise op. `store_rounds` says that a cast to f16 or bf16 goes to memory only, where it is
@@ -48,10 +52,15 @@ def apply(op: Operation, operands: Sequence[Register], store_rounds: bool = Fals
     return INTEGER_FUNCTIONS[type(op)](*operands, unsigned)
 
 
-def _is_an_exponent(op: ew.SubOp) -> bool:
-    """Whether a difference is that of an exponential, `exp(a * b - greatest)`: a product that is fused into it is not
-    the one, rounded, that is the greatest, and of large ones the difference would be any number."""
-    return any(isinstance(use.operation, ew.ExpOp) for use in op.results[0].uses)
+def _is_an_exponent(op: Operation, steps: int = 3) -> bool:
+    """Whether a difference is that of an exponential, `exp(a * b - greatest)`, maybe scaled before in a few steps: a
+    product that is fused into it is not the one, rounded, that is the greatest, and of large ones the difference would
+    be any number."""
+    users = [use.operation for use in op.results[0].uses]
+    return any(
+        isinstance(user, ew.ExpOp) or (steps > 0 and isinstance(user, SCALING) and _is_an_exponent(user, steps - 1))
+        for user in users
+    )
 
 
 def compare(op: ew.ComparisonOp, a: Register, b: Register, unsigned: bool) -> Register:
