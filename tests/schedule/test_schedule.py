@@ -74,6 +74,34 @@ def test_n_step_returns_interleave_with_acting() -> None:
     assert [line.strip() for line in lines if line.endswith(("up", "down"))] == ["i up", "t up"]
 
 
+def moments(read: str) -> sdg.ProgramOp:
+    """Two recurrences that do not read each other, and one that reads both."""
+    return parse(f"""
+sdg.program @moments dims(t: T) {{
+  %g = sdg.input "g" : tensor<2xf32>
+  %zero = sdg.constant 0.0 : tensor<2xf32>
+  %half = sdg.constant 0.5 : tensor<2xf32>
+  %m_before = sdg.merge {{t = 0 : %zero, t > 0 : %m[t - 1]}} in (t) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %m_less = sdg.mul %m_before[t], %half in (t) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %m = sdg.add %m_less[t], %g in (t) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %v_before = sdg.merge {{t = 0 : %zero, t > 0 : %v[t - 1]}} in (t) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %v_less = sdg.sub %v_before[t], %half in (t) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %v = sdg.mul %v_less[t], %g in (t) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %w_before = sdg.merge {{t = 0 : %zero, t > 0 : %w[t - 1]}} in (t) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %step = sdg.mul {read}, %v[t] in (t) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %w = sdg.sub %w_before[t], %step[t] in (t) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  sdg.output "w" %w[t] in (t) : tensor<2xf32>
+}}""")
+
+
+@pytest.mark.parametrize(("read", "loops"), [("%m[t]", 1), ("%m[max(0, t - 3)]", 1), ("%m[T - 1]", 2)])
+def test_recurrences_are_gathered_into_the_loop_that_reads_them(read: str, loops: int) -> None:
+    program = moments(read)
+    scheduled = schedule_program(program)
+    assert [line for line in outline(scheduled) if line == "t up"] == ["t up"] * loops
+    assert_same_results(program, scheduled)
+
+
 def test_equal_layers_stay_equal() -> None:
     lines = [line.strip() for line in outline(schedule_program(parse(SCHEDULABLE["layers"])))]
     first = lines.index("n0")

@@ -4,7 +4,8 @@ Fusion of the loops of one level: which of them become one loop, and where state
 Loops come in the order of dependences. Each is fused into the last loop that it reads, if some delay keeps every
 value made before it is read; both directions of a loop stay open until something decides between them. Afterwards
 single statements sink to the loop that reads them where no more has to be kept between loops for it: what a backward
-loop needs of the forward one is computed there.
+loop needs of the forward one is computed there. At last recurrences are gathered into the loop that reads them: the two
+moments of Adam do not read each other, and are kept for all iterations as long as they have loops of their own.
 """
 
 from __future__ import annotations
@@ -188,6 +189,27 @@ class Level:
             if delay is not None:
                 forms[direction] = before | {number: shift + delay for number, shift in after.items()}
         return forms
+
+    def gather(self) -> None:
+        """Fuse loops that carry values into the first one that reads them, the last loops first."""
+        if not self.choices.fuse:
+            return
+        readers: dict[int, list[int]] = {}
+        for reader, edges in self.reads.items():
+            for edge in edges if reader in self.home else ():
+                readers.setdefault(edge.producer, []).append(reader)
+        for position, cluster in reversed(list(enumerate(self.clusters))):
+            if cluster.dim is None or set(cluster.statements) <= self.alone:
+                continue
+            later = {self.home[reader] for number in cluster.statements for reader in readers.get(number, ())}
+            first = min(later - {position}, default=position)
+            target = self.clusters[first]
+            edges = [e for s in target.statements for e in self.reads.get(s, ()) if self.home[e.producer] == position]
+            if first != position and (fused := self.fused(cluster, target, edges)):
+                target.forms = fused
+                target.statements = [*cluster.statements, *target.statements]
+                self.home.update(dict.fromkeys(cluster.statements, first))
+                cluster.statements = []
 
     def may_meet(self, first: Cluster, second: Cluster, edges: Sequence[Edge]) -> bool:
         """Whether fusing keeps independent iterations independent, where that is asked for."""

@@ -111,6 +111,7 @@ class _Scheduler:
             level.place(cluster)
         if self.choices.fuse:
             sink(level)
+            level.gather()
         return [cluster for cluster in level.clusters if cluster.statements]
 
     def cluster(self, component: list[int], reads: Mapping[int, Sequence[Edge]], used: frozenset[str]) -> Cluster:
