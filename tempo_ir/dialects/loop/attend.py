@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tempo_ir.dialects.loop.structure import LoopOperation
+from tempo_ir.dialects.loop.weighted_sum import WeightedSumOperation
 from tempo_ir.dialects.sdg.attributes import EntryAttr
-from tempo_ir.dialects.sdg.contraction import ContractOp, parse_spec
-from tempo_ir.dialects.types import Tensor, as_tensor, is_float
+from tempo_ir.dialects.sdg.contraction import parse_spec
+from tempo_ir.dialects.types import Tensor, as_tensor
 from tempo_ir.index.expr import Expr, Slice
 from tempo_ir.index.parser import parse_expr
 
 
 @irdl_op_definition
-class AttendOp(LoopOperation):
+class AttendOp(WeightedSumOperation):
     """
     A sum weighted by a softmax, in the body of a kernel, where each row has a range of keys:
 
@@ -32,12 +32,9 @@ class AttendOp(LoopOperation):
 
     name = "loop.attend"
 
-    spec = prop_def(StringAttr)
     row_attr = prop_def(StringAttr, prop_name="row")
     low_attr = opt_prop_def(EntryAttr, prop_name="low")
     high_attr = opt_prop_def(EntryAttr, prop_name="high")
-    scores = operand_def(TensorType)
-    summed = operand_def(TensorType)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
@@ -64,31 +61,10 @@ class AttendOp(LoopOperation):
         axis of the scores and of the result alone.
         """
         inputs, output = parse_spec(spec)
-        product = ContractOp.infer(spec, [scores, summed])
-        letters = [set(each) - set(output) for each in inputs]
-        if len(inputs) != 2 or letters[0] != letters[1] or len(letters[0]) != 1:
-            raise VerifyException(f'loop.attend "{spec}" sums no one axis of both operands')
+        product = AttendOp.product(spec, scores, summed)
         if len(row) != 1 or row not in inputs[0] or row in inputs[1] or row not in output:
             raise VerifyException(f"'{row}' is no axis of rows of loop.attend \"{spec}\"")
-        if not is_float(product.element_type):
-            raise VerifyException(f"loop.attend of {product.element_type}, expected floats")
         return product
-
-    @property
-    def inputs(self) -> tuple[SSAValue, SSAValue]:
-        """The scores, and what is summed, as the operands of a contraction."""
-        return self.scores, self.summed
-
-    @property
-    def letters(self) -> tuple[tuple[str, ...], str]:
-        """The letters of the operands, and of the sum."""
-        return parse_spec(self.spec.data)
-
-    @property
-    def axis(self) -> int:
-        """The axis of the scores that is summed."""
-        inputs, output = self.letters
-        return next(number for number, letter in enumerate(inputs[0]) if letter not in output)
 
     @property
     def row(self) -> str:

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import I64, Float64Type, IntegerAttr, StringAttr, TensorType, f32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from tempo_ir.dialects.loop.structure import LoopOperation
-from tempo_ir.dialects.sdg.contraction import ContractOp, parse_spec
-from tempo_ir.dialects.types import Tensor, as_tensor, is_float, shape_of, tensor
+from tempo_ir.dialects.loop.weighted_sum import WeightedSumOperation
+from tempo_ir.dialects.sdg.contraction import parse_spec
+from tempo_ir.dialects.types import Tensor, as_tensor, shape_of, tensor
 
 
 @irdl_op_definition
-class SharesOp(LoopOperation):
+class SharesOp(WeightedSumOperation):
     """
     A sum weighted by a softmax, share by share, in the body of a leaf or kernel:
 
@@ -33,11 +33,8 @@ class SharesOp(LoopOperation):
 
     name = "loop.shares"
 
-    spec = prop_def(StringAttr)
     shares_attr = prop_def(IntegerAttr[I64], prop_name="shares")
     block_attr = prop_def(IntegerAttr[I64], prop_name="block")
-    scores = operand_def(TensorType)
-    summed = operand_def(TensorType)
     result = result_def(TensorType)
     greatest = result_def(TensorType)
     total = result_def(TensorType)
@@ -63,32 +60,11 @@ class SharesOp(LoopOperation):
         Raises VerifyException where the letters do not fit: one is summed, that both operands have.
         """
         inputs, output = parse_spec(spec)
-        product = ContractOp.infer(spec, [scores, summed])
-        summed_letters = [set(letters) - set(output) for letters in inputs]
-        if len(inputs) != 2 or summed_letters[0] != summed_letters[1] or len(summed_letters[0]) != 1:
-            raise VerifyException(f'loop.shares "{spec}" sums no one axis of both operands')
-        if not is_float(product.element_type):
-            raise VerifyException(f"loop.shares of {product.element_type}, expected floats")
+        product = SharesOp.product(spec, scores, summed)
         kind = product.element_type if isinstance(product.element_type, Float64Type) else f32
         extents = dict(zip(output, shape_of(product), strict=True))
         rows = [extents[letter] for letter in output if letter in inputs[0]]
         return tensor(kind, [shares, *shape_of(product)]), *[tensor(kind, [shares, *rows])] * 2
-
-    @property
-    def inputs(self) -> tuple[SSAValue, SSAValue]:
-        """The scores, and what is summed, as the operands of a contraction."""
-        return self.scores, self.summed
-
-    @property
-    def letters(self) -> tuple[tuple[str, ...], str]:
-        """The letters of the operands, and of the sum without its axis of shares."""
-        return parse_spec(self.spec.data)
-
-    @property
-    def axis(self) -> int:
-        """The axis of the scores that is summed."""
-        inputs, output = self.letters
-        return next(number for number, letter in enumerate(inputs[0]) if letter not in output)
 
     @property
     def shares(self) -> int:
