@@ -11,7 +11,6 @@ The form of a dot follows the lanes of the points that are asked for:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -134,7 +133,7 @@ def _vectors_along_depth(evaluator: Evaluator, op: DotOp, points: Sequence[Point
     another of this form goes on where that one ends: sums across lanes are many instructions."""
     vectors, depth = dict[Point, Register](), shape_of(op.lhs)[1]
     kind = element_layout(element_of(op.result)).kind
-    for group in _streams(op, points):
+    for group in _streams(evaluator, op, points):
         vectors.update(zip(group, _sums_along_depth(evaluator, op, group, depth, kind), strict=True))
     own, before = [vectors[point] for point in points], op.accumulator.owner
     if not isinstance(before, DotOp) or op.accumulator in evaluator.environment:
@@ -222,7 +221,7 @@ def _ahead(op: DotOp, depth: At, columns: Sequence[At]) -> list[Point]:
 def _is_large(op: DotOp) -> bool:
     if shape_of(op.lhs)[0] > STREAMED_ROWS:
         return False
-    return prod(shape_of(op.rhs)) * access.stored_bytes(op.rhs) >= STREAMED_BYTES
+    return access.whole_bytes(op.rhs) >= STREAMED_BYTES
 
 
 def _comes_from_memory(evaluator: Evaluator, op: DotOp) -> bool:
@@ -230,10 +229,10 @@ def _comes_from_memory(evaluator: Evaluator, op: DotOp) -> bool:
     return _is_large(op) and op.rhs not in evaluator.environment
 
 
-def _streams(op: DotOp, points: Sequence[Point]) -> list[list[Point]]:
+def _streams(evaluator: Evaluator, op: DotOp, points: Sequence[Point]) -> list[list[Point]]:
     """The points that are computed in one loop along K: all, or, for one row of a large right operand, each alone, so
     that this one is read as memory likes it best."""
-    if not _is_large(op) or shape_of(op.lhs)[0] > 1 or access.has_pairs(op.rhs, 0):
+    if not _is_large(op) or shape_of(op.lhs)[0] > 1 or (access.has_pairs(op.rhs, 0) and not evaluator.streams):
         return [list(points)]
     groups: dict[At, list[Point]] = {}
     for point in points:

@@ -61,6 +61,8 @@ class Evaluator:
     called: frozenset[type[Operation]] = frozenset()
     """The elementary functions that are called instead of written out."""
     accesses: dict[Hashable, Access] = field(default_factory=dict[Hashable, "Access"])
+    streams: bool = False
+    """Do operands come from memory rather than from a cache?"""
 
     @property
     def lanes(self) -> int:
