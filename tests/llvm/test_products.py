@@ -13,6 +13,7 @@ from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm.engine import host_target
 from tempo_ir.lowering.llvm.invariant import program_levels
 from tempo_ir.lowering.llvm.jit import compile_kernel
+from tempo_ir.lowering.llvm.kernel import lower_kernel
 from tempo_ir.lowering.llvm.plan import Plan, Storage
 from tempo_ir.lowering.llvm.simplify import merge_equal
 from tempo_ir.lowering.llvm.target import AVX2, AVX512, SSE, Target
@@ -60,9 +61,11 @@ def test_products_of_some_rows(rows: int, target: str):
     ],
 )
 def test_weights_that_come_from_memory(rows: int, element: Attribute, target: str):
-    """Of more than 128 KB, which are asked for before they are read; bf16 are read two at a time."""
+    """Of more than 128 KB, several rows of which are asked for before they are read; bf16 are read two at a time."""
     case = kernels.linear(np.random.default_rng(0), rows, 262, 331, 262, 331, element)
     assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
+    ahead = "llvm.prefetch" in lower_kernel(case.kernel, AVX512).definition
+    assert ahead == (rows > 1 or element == bf16)
 
 
 @pytest.mark.parametrize(
