@@ -58,6 +58,8 @@ class Evaluator:
         default_factory=lambda: [dict[tuple[SSAValue, Point], Register]()]
     )
 
+    called: frozenset[type[Operation]] = frozenset()
+    """The elementary functions that are called instead of written out."""
     accesses: dict[Hashable, Access] = field(default_factory=dict[Hashable, "Access"])
 
     @property
