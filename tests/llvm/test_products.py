@@ -65,9 +65,11 @@ def test_products_of_some_rows(rows: int, target: str):
     ],
 )
 def test_weights_that_come_from_memory(rows: int, element: Attribute, target: str):
-    """Of more than 128 KB, which are asked for before they are read; bf16 are read two at a time."""
+    """Of more than 128 KB, several rows of which are asked for before they are read; bf16 are read two at a time."""
     case = kernels.linear(np.random.default_rng(0), rows, 262, 331, 262, 331, element)
     assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
+    ahead = "llvm.prefetch" in lower_kernel(case.kernel, AVX512).definition
+    assert ahead == (rows > 1 or element == bf16)
 
 
 @pytest.mark.parametrize(("depth", "block"), [(262, 331), (64, 331), (262, 13), (40, 13)])
