@@ -23,6 +23,7 @@ from tempo_ir.lowering.llvm.text import Register, Text
 
 if TYPE_CHECKING:
     from tempo_ir.lowering.llvm.access import Access
+    from tempo_ir.lowering.llvm.ahead import Ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,8 @@ class Evaluator:
     )
 
     accesses: dict[Hashable, Access] = field(default_factory=dict[Hashable, "Access"])
+    ahead: Ahead | None = None
+    """What products ask for, inside of a loop."""
 
     @property
     def lanes(self) -> int:
