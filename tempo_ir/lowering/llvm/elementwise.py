@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -50,6 +51,34 @@ def apply(op: Operation, operands: Sequence[Register], store_rounds: bool = Fals
     if operands[0].is_float:
         return FLOAT_FUNCTIONS[type(op)](*operands)
     return INTEGER_FUNCTIONS[type(op)](*operands, unsigned)
+
+
+CALLED_FROM = 8
+"""So many uses of one function in a kernel are calls: the code of each is a dozen instructions a vector, which take
+LLVM longer than all else of the kernel."""
+CALLED_VECTORS = 4
+"""Vectors that a call takes: they come and go in registers, and have the time of a call together."""
+
+
+def called_functions(kernel: Operation) -> frozenset[type[Operation]]:
+    """The elementary functions that a kernel has so many of that each is written once and called (of a kernel of a
+    hundred `tanh`: a third of the time to compile, the same to run)."""
+    uses = Counter(type(op) for op in kernel.walk() if isinstance(op, ew.FLOAT_UNARY))
+    return frozenset(
+        kind
+        for kind, count in uses.items()
+        if count >= CALLED_FROM and kind.name.removeprefix("tile.") in vector_math.FUNCTIONS
+    )
+
+
+def apply_shared(op: Operation, operands: Sequence[Register]) -> list[Register]:
+    """The results of an elementary function by calls of a shared function, where operands are vectors of f32."""
+    if not all(operand.lanes and operand.kind == "f32" for operand in operands):
+        return [apply(op, [operand]) for operand in operands]
+    name = op.name.removeprefix("tile.")
+    groups = [operands[i : i + CALLED_VECTORS] for i in range(0, len(operands), CALLED_VECTORS)]
+    compute = partial(vector_math.apply, name)
+    return [result for group in groups for result in group[0].text.shared(name, compute, group)]
 
 
 def _is_an_exponent(op: Operation, steps: int = 3) -> bool:

@@ -59,9 +59,13 @@ class Evaluator:
         default_factory=lambda: [dict[tuple[SSAValue, Point], Register]()]
     )
 
+    called: frozenset[type[Operation]] = frozenset()
+    """The elementary functions that are called instead of written out."""
     accesses: dict[Hashable, Access] = field(default_factory=dict[Hashable, "Access"])
     ahead: Ahead | None = None
     """What products ask for, inside of a loop."""
+    streams: bool = False
+    """Do operands come from memory rather than from a cache?"""
 
     @property
     def lanes(self) -> int:

@@ -38,9 +38,10 @@ from tempo_ir.dialects.tile.shape import (
     SplatOp,
     TransOp,
 )
-from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.dialects.tile.structure import STREAMS, KernelOp
 from tempo_ir.lowering.llvm import access, contraction, random, values
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
+from tempo_ir.lowering.llvm.elementwise import called_functions
 from tempo_ir.lowering.llvm.evaluate import Evaluator, Handler
 from tempo_ir.lowering.llvm.invariant import program_levels
 from tempo_ir.lowering.llvm.memory import element_layout
@@ -84,6 +85,13 @@ class KernelCode:
     """Name and kind (`ptr`, `i64`, `f32`, ...) of every parameter, those of the grid and `scratch` included."""
     grid_axes: int
     scratch_bytes: int
+    shared_functions: tuple[tuple[str, str], ...] = ()
+    """Names and definitions of functions that it calls: those of a name are the same whatever kernel calls them."""
+
+    @property
+    def characters(self) -> int:
+        """How much text it is."""
+        return len(self.definition) + sum(len(function) for _, function in self.shared_functions)
 
     def called(self, name: str, *more: str) -> str:
         """The declaration of a function of the kernel's parameters, and more, for a module that calls it."""
@@ -99,7 +107,16 @@ def lower_kernel(kernel: KernelOp, target: Target = AVX512) -> KernelCode:
     parameters = _parameters(kernel)
     with text.function(name, parameters) as registers:
         arena = Arena(text, registers[-1])
-        state = _Kernel(kernel, target, text, arena, registers, Plan(kernel, target), program_levels(kernel))
+        state = _Kernel(
+            kernel,
+            target,
+            text,
+            arena,
+            registers,
+            Plan(kernel, target),
+            program_levels(kernel),
+            called_functions(kernel),
+        )
         environment: Environment = {
             argument: linear(register) if isinstance(argument.type, IndexType) else register
             for argument, register in zip(kernel.body.block.args, registers, strict=False)
@@ -113,6 +130,7 @@ def lower_kernel(kernel: KernelOp, target: Target = AVX512) -> KernelCode:
         tuple(parameters),
         len(kernel.grid.data),
         arena.bytes,
+        tuple(text.shared_functions.items()),
     )
 
 
@@ -122,7 +140,9 @@ def module_text(codes: Iterable[KernelCode], target: Target, others: Sequence[st
     declarations = sorted({declaration for code in codes for declaration in code.declarations})
     width = target.lanes * 32
     attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}'
-    return "\n\n".join([*(code.definition for code in codes), *others, "\n".join(declarations), attributes, ""])
+    functions = dict(function for code in codes for function in code.shared_functions)
+    parts = [*functions.values(), *(code.definition for code in codes), *others]
+    return "\n\n".join([*parts, "\n".join(declarations), attributes, ""])
 
 
 def parameter_kind(type_: Attribute) -> str:
@@ -156,6 +176,8 @@ class _Kernel:
     plan: Plan
     levels: Mapping[Operation, int]
     """The level of the grid's loops before which each op of the body can be computed (`program_levels`)."""
+    called: frozenset[type[Operation]]
+    """The elementary functions that are called (`called_functions`)."""
 
 
 @dataclass(frozen=True)
@@ -254,5 +276,6 @@ def _lowering(state: _Kernel, known: _Known, assume: bool) -> Lowering:
     for axis, program in known.programs.items():
         bounds.learn(program, lower=[ZERO], upper=[] if grid[axis] == DYNAMIC else [Linear(grid[axis] - 1)])
     concurrent = DYNAMIC in grid or prod(grid) > 1
-    evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment))
+    streams = STREAMS in state.kernel.attributes
+    evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment), called=state.called, streams=streams)
     return Lowering(evaluator, state.plan, state.target, state.arena, known.programs, concurrent)

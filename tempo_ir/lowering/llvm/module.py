@@ -67,7 +67,7 @@ class ModuleLowering:
         if can_split(kernel):
             self._parallel[kernel] = parallel_text(kernel, code, self._target)
         self._part.append(kernel)
-        if sum(len(self._codes[kernel].definition) for kernel in self._part) >= PART_CHARACTERS:
+        if sum(self._codes[kernel].characters for kernel in self._part) >= PART_CHARACTERS:
             self._hand_on()
 
     def module(self, module: ModuleOp) -> LoweredModule:

@@ -8,7 +8,7 @@ masks) is hoisted to the loop level of its deepest operand, and shared there.
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import gcd
@@ -161,6 +161,8 @@ class Text:
         self.lanes = lanes
         self.declarations: set[str] = set()
         self.functions: list[str] = []
+        self.shared_functions: dict[str, str] = {}
+        """Those that `shared` calls, by name."""
         self._count = 0
         self._buffers: list[list[str]] = [[]]
         self._shared: list[dict[str, Register]] = [{}]
@@ -320,6 +322,37 @@ class Text:
         full = f"llvm.{name}.{suffix(x.kind, x.lanes)}"
         return self.call(full, x.kind, x.lanes, x, *others, flags=FLAGS if x.is_float else "")
 
+    def shared(
+        self, name: str, compute: Callable[[Register], Register], operands: Sequence[Register]
+    ) -> list[Register]:
+        """What `compute` makes of each of the operands, vectors of one kind and no more of them than a call takes in
+        registers, by a function of this name that the module has once."""
+        count, (first, *_) = len(operands), operands
+        full = f"{name}.{suffix(first.kind, first.lanes)}.{count}"
+        result = first.type if count == 1 else f"{{ {', '.join([first.type] * count)} }}"
+        if full not in self.shared_functions:
+            inner = Text(self.lanes)
+            parameters = [Register(f"%x{i}", first.kind, first.lanes, 0, inner) for i in range(count)]
+            results = [compute(parameter) for parameter in parameters]
+            self.declarations |= inner.declarations
+            value = results[0] if count == 1 else Register("poison", first.kind, first.lanes, 0, inner)
+            for i, each in enumerate(results if count > 1 else ()):
+                value = inner.new(f"insertvalue {result} {value.name}, {each.typed}, {i}", first.kind, first.lanes)
+            signature = ", ".join(parameter.typed for parameter in parameters)
+            self.shared_functions[full] = "\n".join(
+                [
+                    f"define internal {result} @{full}({signature}) #0 {{",
+                    "entry:",
+                    *inner.body(),
+                    f"  ret {result} {value.name}",
+                    "}",
+                ]
+            )
+        made = self.new(f"call {result} @{full}({', '.join(x.typed for x in operands)})", first.kind, first.lanes)
+        if count == 1:
+            return [made]
+        return [self.new(f"extractvalue {result} {made.name}, {i}", first.kind, first.lanes) for i in range(count)]
+
     def maximum(self, a: Register, b: Register) -> Register:
         """NaN where either is NaN."""
         return self._extremum("maximum", "ogt", a, b)
@@ -440,10 +473,13 @@ class Text:
         self._buffers, self._shared, self._allocations, self._spare = [[]], [{}], [], None
         yield [Register(f"%{parameter}", kind, 0, 0, self) for parameter, kind in parameters]
         signature = ", ".join(f"{KINDS[kind]} %{parameter}" for parameter, kind in parameters)
-        body = [*self._allocations, *self._buffers[0]]
         self.functions.append(
-            "\n".join([f"define void @{name}({signature}) #0 {{", "entry:", *body, "  ret void", "}"])
+            "\n".join([f"define void @{name}({signature}) #0 {{", "entry:", *self.body(), "  ret void", "}"])
         )
+
+    def body(self) -> list[str]:
+        """The lines of the function, once all levels in it are closed."""
+        return [*self._allocations, *self._buffers[0]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,5 +94,8 @@ def elementwise_op(evaluator: Evaluator, value: SSAValue, points: Sequence[Point
     op = value.owner
     assert isinstance(op, ElementwiseOp)
     operands = [evaluator.operand(operand, points) for operand in op.operands]
+    if type(op) in evaluator.called:
+        (registers,) = operands
+        return elementwise.apply_shared(op, registers)
     only_stored = isinstance(op, CastOp) and all(isinstance(use.operation, StoreOp) for use in value.uses)
     return [elementwise.apply(op, registers, only_stored) for registers in zip(*operands, strict=True)]
