@@ -21,7 +21,7 @@ from tempo_ir.lowering.llvm import access, shuffle
 from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize
 from tempo_ir.lowering.llvm.elementwise import convert, integer_extremum
 from tempo_ir.lowering.llvm.evaluate import ORIGIN, At, Evaluator, Point, has_lane
-from tempo_ir.lowering.llvm.memory import element_layout
+from tempo_ir.lowering.llvm.memory import LINE, element_layout
 from tempo_ir.lowering.llvm.text import AVX512_LANES, REDUCTION_FLAGS, Register, Text, Variable, suffix
 
 STREAMED_BYTES = 1 << 17
@@ -35,9 +35,6 @@ AHEAD_BYTES = 1 << 12
 """How long before they are read the lines of such an operand are asked for, where several of its rows are read at once:
 what is on a page of its own the processor does not foresee (measured: 2.5 times as fast for rows of 8 KB, 1.3 for rows
 of 4 KB). Rows that are read one after the other it does foresee (1.1 to 1.2 times as fast if nothing is asked for)."""
-
-LINE = 64
-"""Bytes of a cache line."""
 
 PAIRED_ROWS = 2
 """Most rows of the left operand that are spread over even and odd positions for the sake of a right one of bf16."""
