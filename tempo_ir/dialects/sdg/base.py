@@ -14,9 +14,10 @@ from typing import NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, prop_def
+from xdsl.irdl import prop_def
 from xdsl.utils.exceptions import VerifyException
 
+from tempo_ir.dialects.operation import NominalOperation
 from tempo_ir.dialects.sdg.attributes import DomainAttr, IndexAttr, SpaceAttr, TokenType
 from tempo_ir.dialects.sdg.directives import DIRECTIVES, EVERYWHERE, NO_INDEX
 from tempo_ir.dialects.sdg.inference import Extents
@@ -90,7 +91,7 @@ def space_of(op: Operation) -> Space | None:
     return None
 
 
-class SdgOp(IRDLOperation, ABC):
+class SdgOp(NominalOperation, ABC):
     """An op with one value per point of its domain."""
 
     domain_attr = prop_def(DomainAttr, prop_name="domain")
