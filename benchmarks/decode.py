@@ -1,9 +1,9 @@
-"""`decode`: seconds per token of greedy decoding, Llama 4 layers x 256 wide and 12 x 768, f32; one system is bf16.
+"""`decode`: seconds per token of greedy decoding, Llama 4 layers x 256 wide and 12 x 768, in f32 but where it says so.
 
 Causal and with a window of 64, T = 256, 1024 and 4096, batch 1, 4 and 16, a prompt of 8. Beside it jax with a padded
 cache (and, with a window, one of 64 rows that is a ring), torch eager, and torch.compile where `COMPILED` says. All
-tokens are compared first; those of weights and caches in bf16 are nearly the greatest logits. The peak is what each
-needs beside weights and tokens.
+tokens are compared first; those of weights in bf16, or in i8 with a scale per row, and caches in bf16 are nearly the
+greatest logits. The peak is what each needs beside weights and tokens.
 """
 
 from __future__ import annotations
@@ -30,6 +30,15 @@ PROMPT = 8
 WINDOW = 64
 COMPILED = {"model": "4x256", "T": 1024, "batch": 1}
 """The case that torch.compile is measured in: it takes minutes to compile each."""
+STORED: dict[str, dict[str, str]] = {
+    "tempo_ir": {},
+    "tempo_ir bf16": {"weights": "bf16", "cache": "bf16"},
+    "tempo_ir i8": {"weights": "i8", "cache": "bf16"},
+}
+"""How each of our systems stores weights and caches, where not in f32."""
+NEARLY = {"bf16": 0.05, "i8": 0.1}
+"""How far below the greatest logit, as a part of the greatest of all, the logit of a token may be in f32, by the type
+of the weights that chose it."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +75,7 @@ def decode(report: Report, model: Model, window: int | None, batch: int, lengths
     checkpoint = model.checkpoint()
     weights = load_file(checkpoint / "model.safetensors")
     config = json.loads((checkpoint / "config.json").read_text())
-    compiled = {
-        name: Decoder(checkpoint, batch, window, name.endswith("bf16")) for name in ("tempo_ir", "tempo_ir bf16")
-    }
+    compiled = {name: Decoder(checkpoint, batch, window, stored) for name, stored in STORED.items()}
     draw = np.random.default_rng(0)
     for case in wanted:
         prompt = draw.integers(0, config["vocab_size"], (PROMPT, batch))
@@ -83,25 +90,25 @@ def decode(report: Report, model: Model, window: int | None, batch: int, lengths
 class Decoder:
     """The program of a model, compiled once for all lengths."""
 
-    def __init__(self, checkpoint: Path, batch: int, window: int | None, bf16: bool):
+    def __init__(self, checkpoint: Path, batch: int, window: int | None, stored: dict[str, str]):
         start = time.perf_counter()
-        stored = {"weights": "bf16", "cache": "bf16"} if bf16 else {}
         self.executable = tp.compile(llama.decode(model=str(checkpoint), batch=batch, window=window, **stored))
         self.seconds = time.perf_counter() - start
-        self.state, self.bf16 = self.executable.init(), bf16
+        self.state, self.weights = self.executable.init(), stored.get("weights")
 
     def system(self, name: str, task: Task) -> System:
-        """tempo_ir on a task, after a run whose tokens are noted (f32), or are nearly the greatest logits (bf16)."""
+        """tempo_ir on a task, after a run whose tokens are noted (f32), or are nearly the greatest logits."""
         arguments: dict[str, Any] = {"prompt": task.prompt, "T": task.length, "state": self.state}
         start = time.perf_counter()
         tokens = self.executable(**arguments)["token"]
-        if not self.bf16:
+        if self.weights is None:
             task.seconds, task.tokens = time.perf_counter() - start, tokens
         else:
             eager = TorchLlama(task.weights, task.config, task.window)
-            check_tokens(name, task.tokens.T if task.tokens is not None else tokens.T, tokens.T, eager, 0.05)
+            expected = tokens if task.tokens is None else task.tokens
+            check_tokens(name, expected.T, tokens.T, eager, NEARLY[self.weights])
         peak = self.executable.stats.peak_bytes
-        profile = None if self.bf16 else lambda: tp.profile(self.executable, **arguments)
+        profile = None if self.weights else lambda: tp.profile(self.executable, **arguments)
         return System(name, lambda: finish(self.executable(**arguments)), self.seconds, peak, profile=profile)
 
 

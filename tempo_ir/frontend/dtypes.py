@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from tempo_ir.dialects import types
 from tempo_ir.frontend.errors import ProgramError
+from tempo_ir.reference.dtypes import NUMPY_DTYPES
 
 if TYPE_CHECKING:
     from tempo_ir.frontend.dims import Dim
@@ -50,7 +50,7 @@ class DType:
     @property
     def numpy(self) -> np.dtype:
         """The numpy element type; bf16 is that of ml_dtypes."""
-        return _NUMPY[self.name]
+        return NUMPY_DTYPES[self.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +96,6 @@ f16, bf16, f32, f64 = (
 )
 
 _ALL = {dtype.name: dtype for dtype in (bool_, i8, i16, i32, i64, u8, f16, bf16, f32, f64)}
-_NUMPY: dict[str, np.dtype] = {
-    "bool": np.dtype(np.bool_),
-    "i8": np.dtype(np.int8),
-    "i16": np.dtype(np.int16),
-    "i32": np.dtype(np.int32),
-    "i64": np.dtype(np.int64),
-    "u8": np.dtype(np.uint8),
-    "f16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
-}
 _KINDS = ("bool", "int", "float")
 
 
@@ -118,7 +106,7 @@ def dtype_of_element(element: Attribute) -> DType:
 
 def dtype_of_array(array: np.ndarray) -> DType | None:
     """The dtype of a numpy array, None where programs have no such type."""
-    return next((_ALL[name] for name, known in _NUMPY.items() if known == array.dtype), None)
+    return next((_ALL[name] for name, known in NUMPY_DTYPES.items() if known == array.dtype), None)
 
 
 def dtype_of_scalar(value: bool | float) -> DType:

@@ -16,7 +16,7 @@ from tempo_ir.dialects.types import DTYPES, dtype_name
 Array: TypeAlias = NDArray[Any]
 DType: TypeAlias = np.dtype[Any]
 
-_NUMPY: Mapping[str, DType] = MappingProxyType(
+NUMPY_DTYPES: Mapping[str, DType] = MappingProxyType(
     {
         "bool": np.dtype(np.bool_),
         "i8": np.dtype(np.int8),
@@ -30,21 +30,21 @@ _NUMPY: Mapping[str, DType] = MappingProxyType(
         "f64": np.dtype(np.float64),
     }
 )
-_NAMES: Mapping[DType, str] = MappingProxyType({dtype: name for name, dtype in _NUMPY.items()})
+_NAMES: Mapping[DType, str] = MappingProxyType({dtype: name for name, dtype in NUMPY_DTYPES.items()})
 
 
 def numpy_dtype(element_type: Attribute) -> DType:
     """The numpy dtype of an element type; raises VerifyException for a foreign type."""
-    return _NUMPY[dtype_name(element_type)]
+    return NUMPY_DTYPES[dtype_name(element_type)]
 
 
 def element_type(dtype: DType) -> Attribute:
     """The element type of a numpy dtype; raises TypeError where arrays of it cannot be tensors."""
     if (name := _NAMES.get(dtype)) is not None:
         return DTYPES[name]
-    raise TypeError(f"arrays of dtype {dtype} cannot be tensors; use one of {', '.join(_NUMPY)}")
+    raise TypeError(f"arrays of dtype {dtype} cannot be tensors; use one of {', '.join(NUMPY_DTYPES)}")
 
 
 def wide(dtype: DType) -> DType:
     """The dtype in which elements are computed and accumulated: f32 for f16 and bf16, else the dtype itself."""
-    return np.dtype(np.float32) if dtype in (_NUMPY["f16"], _NUMPY["bf16"]) else dtype
+    return np.dtype(np.float32) if dtype in (NUMPY_DTYPES["f16"], NUMPY_DTYPES["bf16"]) else dtype

@@ -47,7 +47,8 @@ def once(monkeypatch):
 def test_decoders_give_the_same_tokens(window, once, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(decode.Model, "checkpoint", lambda self: decode.llm.write_random_llama(tmp_path, **self.sizes))
     decode.decode(once, TINY, window, batch=2, lengths=(12, 19), rounds=1)
-    assert once.notes == [*["tempo_ir", "tempo_ir bf16", "jax", *["jax ring"] * (window is not None), "torch"]] * 2
+    others = ["jax", *["jax ring"] * (window is not None), "torch"]
+    assert once.notes == ["tempo_ir", "tempo_ir bf16", "tempo_ir i8", *others] * 2
 
 
 @pytest.mark.parametrize("window", [None, 5])
