@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.dialects.builtin import UnitAttr, bf16, f16, f32
 from xdsl.ir import Attribute
 
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.dialects.tile.shape import DotOp
-from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.dialects.tile.structure import STREAMS, KernelOp
 from tempo_ir.lowering.llvm.engine import host_target
 from tempo_ir.lowering.llvm.invariant import program_levels
 from tempo_ir.lowering.llvm.jit import compile_kernel
+from tempo_ir.lowering.llvm.kernel import lower_kernel
 from tempo_ir.lowering.llvm.plan import Plan, Storage
 from tempo_ir.lowering.llvm.simplify import merge_equal
 from tempo_ir.lowering.llvm.target import AVX2, AVX512, SSE, Target
@@ -26,6 +27,10 @@ TARGETS = {"widest": None, "avx2": AVX2, "sse": SSE}
 def narrower(name: str) -> Target | None:
     target = TARGETS[name]
     return None if target is not None and target.lanes > host_target().lanes else target
+
+
+def compile_text(kernel: KernelOp) -> str:
+    return lower_kernel(kernel).definition
 
 
 def lhs_storage(kernel: KernelOp, target: Target) -> Storage:
@@ -60,16 +65,31 @@ def test_products_of_some_rows(rows: int, target: str):
     ],
 )
 def test_weights_that_come_from_memory(rows: int, element: Attribute, target: str):
-    """Of more than 128 KB, which are asked for before they are read; bf16 are read two at a time."""
+    """Of more than 128 KB, several rows of which are asked for before they are read; bf16 are read two at a time."""
     case = kernels.linear(np.random.default_rng(0), rows, 262, 331, 262, 331, element)
     assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
+    ahead = "llvm.prefetch" in lower_kernel(case.kernel, AVX512).definition
+    assert ahead == (rows > 1 or element == bf16)
+
+
+@pytest.mark.parametrize(("depth", "block"), [(262, 331), (64, 331), (262, 13), (40, 13)])
+@pytest.mark.parametrize("element", [f32, bf16], ids=str)
+@pytest.mark.parametrize("target", TARGETS)
+def test_weights_that_no_cache_holds(depth: int, block: int, element: Attribute, target: str):
+    """They are read one row after the other, whatever part of them a program reads."""
+    case = kernels.linear(np.random.default_rng(0), 1, 2 * 331 * 13, depth, block, depth, element)
+    here = compile_text(case.kernel)
+    case.kernel.attributes[STREAMS] = UnitAttr()
+    assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
+    assert (compile_text(case.kernel) != here) is (element == bf16)  # else they are read so in any case
 
 
 @pytest.mark.parametrize(
     ("rows", "columns", "depth", "target", "storage"),
     [
         (16, 64, 100, AVX512, Storage.ROWS),
-        (64, 64, 100, AVX512, Storage.ROWS),
+        (32, 64, 100, AVX512, Storage.ROWS),
+        (64, 64, 100, AVX512, Storage.INLINE),  # as much work to turn the rows round as the weights
         (8, 64, 100, AVX2, Storage.ROWS),
         (8, 64, 100, AVX512, Storage.INLINE),  # half of the lanes would do nothing
         (17, 64, 100, AVX512, Storage.INLINE),

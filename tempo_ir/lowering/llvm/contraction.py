@@ -11,7 +11,6 @@ The form of a dot follows the lanes of the points that are asked for:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
@@ -22,7 +21,7 @@ from tempo_ir.lowering.llvm import access, shuffle
 from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize
 from tempo_ir.lowering.llvm.elementwise import convert, integer_extremum
 from tempo_ir.lowering.llvm.evaluate import ORIGIN, At, Evaluator, Point, has_lane
-from tempo_ir.lowering.llvm.memory import element_layout
+from tempo_ir.lowering.llvm.memory import LINE, element_layout
 from tempo_ir.lowering.llvm.text import AVX512_LANES, REDUCTION_FLAGS, Register, Text, Variable, suffix
 
 STREAMED_BYTES = 1 << 17
@@ -33,11 +32,9 @@ STREAMED_ROWS = 8
 the cache."""
 
 AHEAD_BYTES = 1 << 12
-"""How long before they are read the lines of such an operand are asked for: what is on a page of its own the processor
-does not foresee (measured: 2.5 times as fast for rows of 8 KB, 1.3 for rows of 4 KB)."""
-
-LINE = 64
-"""Bytes of a cache line."""
+"""How long before they are read the lines of such an operand are asked for, where several of its rows are read at once:
+what is on a page of its own the processor does not foresee (measured: 2.5 times as fast for rows of 8 KB, 1.3 for rows
+of 4 KB). Rows that are read one after the other it does foresee (1.1 to 1.2 times as fast if nothing is asked for)."""
 
 PAIRED_ROWS = 2
 """Most rows of the left operand that are spread over even and odd positions for the sake of a right one of bf16."""
@@ -134,7 +131,7 @@ def _vectors_along_depth(evaluator: Evaluator, op: DotOp, points: Sequence[Point
     another of this form goes on where that one ends: sums across lanes are many instructions."""
     vectors, depth = dict[Point, Register](), shape_of(op.lhs)[1]
     kind = element_layout(element_of(op.result)).kind
-    for group in _streams(op, points):
+    for group in _streams(evaluator, op, points):
         vectors.update(zip(group, _sums_along_depth(evaluator, op, group, depth, kind), strict=True))
     own, before = [vectors[point] for point in points], op.accumulator.owner
     if not isinstance(before, DotOp) or op.accumulator in evaluator.environment:
@@ -151,7 +148,8 @@ def _sums_along_depth(
     """Per point a vector whose lanes add up to the result, from one loop along K."""
     text, lanes = evaluator.text, evaluator.lanes
     zero = text.constant(0, kind, lanes)
-    columns = list(dict.fromkeys(point[1] for point in points)) if _comes_from_memory(evaluator, op) else []
+    columns = list(dict.fromkeys(point[1] for point in points))
+    columns = columns if len(columns) > 1 and _comes_from_memory(evaluator, op) else []
     paired = _is_paired(evaluator, op, depth)
     unroll = min(max(1, 8 // len(points)), 4, -(-depth // lanes)) if len(points) <= 4 else 1
     unroll = max(2, unroll) if paired else unroll
@@ -207,14 +205,8 @@ def _paired_operands(evaluator: Evaluator, op: DotOp, points: Sequence[Point], s
 
 
 def _ahead(op: DotOp, depth: At, columns: Sequence[At]) -> list[Point]:
-    """What is to be asked for where rows of the right operand are read at one depth: what comes later in a long row
-    that is read alone, else rows to come."""
-    if not columns:
-        return []
-    size = access.stored_bytes(op.rhs)
-    row = shape_of(op.rhs)[0] * size
-    if len(columns) == 1 and row > AHEAD_BYTES:
-        return [(At(depth.position + AHEAD_BYTES // size), columns[0])]
+    """What is to be asked for where several rows of the right operand are read at one depth: rows to come."""
+    row = shape_of(op.rhs)[0] * access.stored_bytes(op.rhs)
     rows = max(len(columns), -(-AHEAD_BYTES // row))
     return [(depth, At(column.position + rows)) for column in columns]
 
@@ -222,7 +214,7 @@ def _ahead(op: DotOp, depth: At, columns: Sequence[At]) -> list[Point]:
 def _is_large(op: DotOp) -> bool:
     if shape_of(op.lhs)[0] > STREAMED_ROWS:
         return False
-    return prod(shape_of(op.rhs)) * access.stored_bytes(op.rhs) >= STREAMED_BYTES
+    return access.whole_bytes(op.rhs) >= STREAMED_BYTES
 
 
 def _comes_from_memory(evaluator: Evaluator, op: DotOp) -> bool:
@@ -230,10 +222,10 @@ def _comes_from_memory(evaluator: Evaluator, op: DotOp) -> bool:
     return _is_large(op) and op.rhs not in evaluator.environment
 
 
-def _streams(op: DotOp, points: Sequence[Point]) -> list[list[Point]]:
+def _streams(evaluator: Evaluator, op: DotOp, points: Sequence[Point]) -> list[list[Point]]:
     """The points that are computed in one loop along K: all, or, for one row of a large right operand, each alone, so
     that this one is read as memory likes it best."""
-    if not _is_large(op) or shape_of(op.lhs)[0] > 1 or access.has_pairs(op.rhs, 0):
+    if not _is_large(op) or shape_of(op.lhs)[0] > 1 or (access.has_pairs(op.rhs, 0) and not evaluator.streams):
         return [list(points)]
     groups: dict[At, list[Point]] = {}
     for point in points:

@@ -23,6 +23,7 @@ from tempo_ir.lowering.llvm.text import Register, Text
 
 if TYPE_CHECKING:
     from tempo_ir.lowering.llvm.access import Access
+    from tempo_ir.lowering.llvm.ahead import Ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,10 @@ class Evaluator:
     called: frozenset[type[Operation]] = frozenset()
     """The elementary functions that are called instead of written out."""
     accesses: dict[Hashable, Access] = field(default_factory=dict[Hashable, "Access"])
+    ahead: Ahead | None = None
+    """What products ask for, inside of a loop."""
+    streams: bool = False
+    """Do operands come from memory rather than from a cache?"""
 
     @property
     def lanes(self) -> int:

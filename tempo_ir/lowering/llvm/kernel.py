@@ -38,7 +38,7 @@ from tempo_ir.dialects.tile.shape import (
     SplatOp,
     TransOp,
 )
-from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.dialects.tile.structure import STREAMS, KernelOp
 from tempo_ir.lowering.llvm import access, contraction, random, values
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
 from tempo_ir.lowering.llvm.elementwise import called_functions
@@ -276,5 +276,6 @@ def _lowering(state: _Kernel, known: _Known, assume: bool) -> Lowering:
     for axis, program in known.programs.items():
         bounds.learn(program, lower=[ZERO], upper=[] if grid[axis] == DYNAMIC else [Linear(grid[axis] - 1)])
     concurrent = DYNAMIC in grid or prod(grid) > 1
-    evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment), called=state.called)
+    streams = STREAMS in state.kernel.attributes
+    evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment), called=state.called, streams=streams)
     return Lowering(evaluator, state.plan, state.target, state.arena, known.programs, concurrent)

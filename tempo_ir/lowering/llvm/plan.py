@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from math import gcd
+from functools import cached_property
+from math import gcd, prod
 from types import MappingProxyType
 
 from xdsl.ir import Block, Operation, SSAValue, Use
@@ -39,6 +40,7 @@ from tempo_ir.dialects.tile.shape import (
 )
 from tempo_ir.dialects.tile.structure import ForOp, KernelOp, ProgramIdOp, YieldOp
 from tempo_ir.lowering.llvm.access import is_contiguous
+from tempo_ir.lowering.llvm.invariant import program_levels
 from tempo_ir.lowering.llvm.target import Target
 
 
@@ -119,7 +121,8 @@ times as fast at 16 and 32 rows of 256 to 1024)."""
 
 LANE_ROWS = 64
 """Most rows of the left operand that are lanes where the right one runs along K: it is then read in place, one number
-for each multiplication of a vector (measured: 1.3 times as fast as sums across lanes at 16 rows)."""
+for each multiplication of a vector (measured: 1.3 times as fast as sums across lanes at 16 rows). Not where the right
+one serves so many rows that turning it round once is nothing."""
 
 L1_WAY, L1_WAYS = 1 << 12, 8
 """Bytes after which lines fall together in the L1 cache, and how many of them it holds."""
@@ -142,6 +145,10 @@ class Plan:
     _depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     _order: dict[Operation, int] = field(default_factory=dict[Operation, int])
     _writes: dict[SSAValue, list[AccessOp]] = field(default_factory=dict[SSAValue, list[AccessOp]])
+
+    @cached_property
+    def _levels(self) -> Mapping[Operation, int]:
+        return program_levels(self.kernel)
 
     def __post_init__(self) -> None:
         for number, op in enumerate(self.kernel.walk()):
@@ -271,7 +278,17 @@ class Plan:
             return False
         if self.runs_along(op.rhs, 1) or not (self.runs_along(op.rhs, 0) and self.is_plain(op.rhs)):
             return False
-        return not self._collides(op.rhs)
+        return not self._collides(op.rhs) and not self._serves_many_rows(op)
+
+    def _serves_many_rows(self, op: DotOp) -> bool:
+        """Is the right operand the same for so many rows, those of other programs and iterations too, that to turn it
+        round once is less work than to turn the left one and the result?"""
+        maker = op.rhs.owner
+        if not isinstance(maker, Operation) or op.parent is not maker.parent:
+            return True
+        (rows, depth), columns = shape_of(op.lhs), shape_of(op.rhs)[1]
+        programs = self.kernel.grid.data[: self._levels.get(maker, 0)]
+        return DYNAMIC in programs or rows * prod(programs) * (depth + columns) >= depth * columns
 
     def _collides(self, value: SSAValue) -> bool:
         """Are the rows of a load such that one vector of them has more lines in the same place of the L1 cache than it
