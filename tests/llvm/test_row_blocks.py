@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i64
 
+from tempo_ir.dialects.tile.attributes import PointerType
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.dialects.tile.shape import DotOp
 from tempo_ir.dialects.tile.structure import KernelOp
@@ -84,3 +85,47 @@ def test_products_ask_for_the_rows_of_the_next_iteration():
 
 def test_small_products_ask_for_nothing():
     assert asked(backward(16, 16, 16)) == 0
+
+
+def rows_found_later(block: int, inner_loop: bool) -> KernelOp:
+    """Products of some rows, then other rows, whose place an inner loop counts, or memory has."""
+    arguments = {"g": F32, "w": F32, "out": F32, "twice": F32, "places": PointerType(i64), "rows": INDEX}
+    k = KernelBuilder("later", arguments)
+    w = k.load(k.view(k["w"], [64, 64]), (0, 64), (0, 64))
+    g, out, twice = (k.view(k[name], [k["rows"], 64]) for name in ("g", "out", "twice"))
+    with k.loop(0, k["rows"] // block, 1) as loop:
+        rows = loop.index * block, block
+        product = k.dot(k.load(g, rows, (0, 64)), w, k.const(0.0, f32, [block, 64]))
+        k.store(product, out, rows, (0, 64))
+        if inner_loop:
+            with k.loop(0, loop.index, 1, [k.value(0)]) as inner:
+                inner.carry(inner.carried[0] + block)
+            start = inner.results[0]
+        else:
+            start = k.load(k.view(k["places"], [k["rows"]]), loop.index).to(INDEX) * block
+        k.store(k.load(g, (start + loop.index - loop.index, block), (0, 64)) * 2.0, twice, rows, (0, 64))
+        loop.carry()
+    return k.finish()
+
+
+@pytest.mark.parametrize("target", ["widest", "avx2", "sse"])
+@pytest.mark.parametrize("inner_loop", [True, False])
+def test_rows_whose_place_comes_after_a_product_are_not_asked_for(inner_loop: bool, target: str):
+    kernel, rows = rows_found_later(32, inner_loop), 128
+    places = np.array([2, 0, 3, 1] + [0] * (rows - 4))
+    zeros = np.zeros((rows, 64), np.float32)
+    arguments = [numbers(rows, 64), numbers(64, 64), zeros, zeros.copy(), places, rows]
+    assert_same(kernel, arguments, (), 1e-4, narrower(target))
+    assert asked(kernel) == asked(rows_alone(32))
+
+
+def rows_alone(block: int) -> KernelOp:
+    """The products without the other rows."""
+    k = KernelBuilder("alone", {"g": F32, "w": F32, "out": F32, "rows": INDEX})
+    w = k.load(k.view(k["w"], [64, 64]), (0, 64), (0, 64))
+    g, out = (k.view(k[name], [k["rows"], 64]) for name in ("g", "out"))
+    with k.loop(0, k["rows"] // block, 1) as loop:
+        rows = loop.index * block, block
+        k.store(k.dot(k.load(g, rows, (0, 64)), w, k.const(0.0, f32, [block, 64])), out, rows, (0, 64))
+        loop.carry()
+    return k.finish()

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 from tempo_ir.dialects.tile.attributes import shape_of
 from tempo_ir.dialects.tile.memory import LoadOp
@@ -60,11 +60,18 @@ class Ahead:
 
     @staticmethod
     def of(op: ForOp, counter: Register) -> Ahead:
-        """What the products of a loop ask for; nothing where it has none that are large."""
+        """What the products of a loop ask for in turn, each of what it knows the place of; nothing where none of them
+        is large."""
         body = list(op.body.block.ops)
+        order: dict[Operation | Block, int] = {inner: number for number, inner in enumerate(body)}
         dots = [inner for inner in body if isinstance(inner, DotOp) and _multiplications(inner) >= PRODUCTS]
-        loads = [inner for inner in body if isinstance(inner, LoadOp) and _lines(inner) >= LINES]
-        return Ahead(counter, op.step_size, {dot: loads[n :: len(dots)] for n, dot in enumerate(dots)})
+        loads: dict[Operation, list[LoadOp]] = {dot: [] for dot in dots}
+        for number, load in enumerate(inner for inner in body if isinstance(inner, LoadOp) and _lines(inner) >= LINES):
+            scalars = (*load.indices, *load.view_op.operands)
+            placed = max((order.get(scalar.owner, -1) for scalar in scalars), default=-1)
+            if after := [dot for dot in dots if order[dot] > placed]:
+                loads[after[number % len(after)]].append(load)
+        return Ahead(counter, op.step_size, loads)
 
     def ask(self, evaluator: Evaluator, dots: Sequence[DotOp], block: BlockOfRegisters) -> None:
         """Ask for what falls to a block of registers with these dots."""
