@@ -131,6 +131,17 @@ def test_two_products_of_the_same_rows(rows: int, target: str):
     )
 
 
+def test_what_is_heavy_beside_a_product_is_computed_in_vectors():
+    """Both products are kept: in the block of one, whose points are no vectors, a sigmoid is as many as there are."""
+    kernel = gated(1, 64, 64, 2)
+    plan = Plan(kernel, AVX512)
+    dots = [op for op in kernel.walk() if isinstance(op, DotOp)]
+    assert [plan.of(dot.result) for dot in dots] == [Storage.SCRATCH] * 2
+    light = kernels.linear(np.random.default_rng(0), 1, 64, 64, 64, 64).kernel
+    (dot,) = (op for op in light.walk() if isinstance(op, DotOp))
+    assert Plan(light, AVX512).of(dot.result) is Storage.INLINE
+
+
 def test_the_same_rows_are_computed_once():
     kernel = gated(16, 64, 64, 2)
     merge_equal(kernel)

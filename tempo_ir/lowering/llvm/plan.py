@@ -3,9 +3,9 @@ What is kept and what is recomputed: per tile value, whether it is INLINE (compu
 in scratch (computed once, at its definition).
 
 - A reduction or a scan is in scratch.
-- A dot is inline if its one chain of uses leads pointwise, and through nothing heavy, to a store, a yield, a reduction
-  or a value in scratch: then its accumulators flow on in registers. (A heavy function inside a block of many
-  accumulators makes LLVM interleave and spill them.)
+- A dot is inline if its one chain of uses leads pointwise, through and beside nothing heavy, to a store, a yield, a
+  reduction or a value in scratch: then its accumulators flow on in registers. (A heavy function inside a block of many
+  accumulators makes LLVM interleave and spill them, and is computed element by element where these are no vectors.)
 - An elementwise value is in scratch if it is heavy and would be computed several times: several uses, a use that
   broadcasts it along a new axis, or a use in a deeper loop.
 - Operands of a dot: `_plan_dot`. Transposed stores: `_plan_store`.
@@ -211,7 +211,7 @@ class Plan:
         return isinstance(user, ew.ElementwiseOp) and shape_of(user.result) != shape_of(value)
 
     def _reaches_sink(self, value: SSAValue) -> bool:
-        """Does the one chain of uses lead pointwise, through nothing heavy, to where the value is written?"""
+        """Does the one chain of uses lead pointwise, through and beside nothing heavy, to where it is written?"""
         uses = list(value.uses)
         if len(uses) != 1:
             return False
@@ -226,9 +226,23 @@ class Plan:
             return user.accumulator is value and self._reaches_sink(user.result)
         if not isinstance(user, ew.ElementwiseOp) or isinstance(user, HEAVY):
             return False
-        if shape_of(user.result) != shape_of(value):
+        if shape_of(user.result) != shape_of(value) or any(self._is_heavy(x) for x in user.operands if x is not value):
             return False
         return len(list(user.result.uses)) > 1 or self._reaches_sink(user.result)
+
+    def _is_heavy(self, value: SSAValue) -> bool:
+        """Is anything heavy computed where it is used?"""
+        pending, seen = [value], set[SSAValue]()
+        while pending:
+            value = pending.pop()
+            op = value.owner
+            if value in seen or isinstance(op, (Block, ForOp)) or not self.is_inline(value):
+                continue
+            if isinstance(op, HEAVY):
+                return True
+            seen.add(value)
+            pending += op.operands if isinstance(op, ew.ElementwiseOp) or is_free(op) else ()
+        return False
 
     def _plan_dot(self, op: DotOp) -> None:
         """
