@@ -8,7 +8,6 @@ from typing import Self
 from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, i1, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_region_def,
@@ -24,6 +23,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, Pure, RecursiveMemoryEffect, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from tempo_ir.dialects.operation import NominalOperation
 from tempo_ir.dialects.tile.attributes import DYNAMIC, INDEX, IntegersAttr, TileType, ViewType
 
 STREAMS = "streams"
@@ -31,7 +31,7 @@ STREAMS = "streams"
 
 
 @irdl_op_definition
-class KernelOp(IRDLOperation):
+class KernelOp(NominalOperation):
     """
     A kernel: a grid of programs, each of which runs the body with its own `tile.program_id`.
 
@@ -89,7 +89,7 @@ class KernelOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ProgramIdOp(IRDLOperation):
+class ProgramIdOp(NominalOperation):
     """`%p = tile.program_id 0`: this program's place along an axis of the grid."""
 
     name = "tile.program_id"
@@ -110,7 +110,7 @@ class ProgramIdOp(IRDLOperation):
 
 
 @irdl_op_definition
-class YieldOp(IRDLOperation):
+class YieldOp(NominalOperation):
     """Ends the body of a loop with the values it carries on; ends a branch with nothing."""
 
     name = "tile.yield"
@@ -123,7 +123,7 @@ class YieldOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ForOp(IRDLOperation):
+class ForOp(NominalOperation):
     """
     Counts from `low` to `high` (exclusive) by a positive step, carrying scalars and tiles from trip to trip.
 
@@ -251,7 +251,7 @@ def _with_yield(region: Region) -> Region:
 
 
 @irdl_op_definition
-class IfOp(IRDLOperation):
+class IfOp(NominalOperation):
     """
     Runs a branch for its stores. The condition is a scalar.
 

@@ -72,10 +72,13 @@ class Location:
 
 def describe(evaluator: Evaluator, op: AccessOp) -> Access:
     """The access of an op, with the checks that cannot be proved superfluous."""
-    view = op.view_op
-    starts = tuple(map(evaluator.index, op.indices))
-    dynamic = tuple(map(evaluator.index, view.dynamic))
-    offset = ZERO if view.offset is None else evaluator.index(view.offset)
+    named = evaluator.named.get(op)
+    if named is None:
+        view = op.view_op
+        named = evaluator.named[op] = tuple(op.indices), tuple(view.dynamic), view.offset
+    starts = tuple([evaluator.index(index) for index in named[0]])
+    dynamic = tuple([evaluator.index(size) for size in named[1]])
+    offset = ZERO if named[2] is None else evaluator.index(named[2])
     key = op, starts, dynamic, offset
     if key not in evaluator.accesses:
         evaluator.accesses[key] = _described(evaluator, op, starts, offset)

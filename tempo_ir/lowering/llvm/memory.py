@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import Attribute
@@ -32,6 +33,7 @@ class Element:
         return BYTES[self.storage]
 
 
+@lru_cache(maxsize=64)
 def element_layout(element: Attribute) -> Element:
     """How an element type of the tile dialect is held."""
     if isinstance(element, BFloat16Type):
