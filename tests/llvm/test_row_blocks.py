@@ -70,6 +70,26 @@ def test_weights_of_all_iterations_are_turned_round_once(target: Target):
     assert plan.of(dot.lhs) is Storage.INLINE
 
 
+def turned(rows: int, columns: int) -> KernelOp:
+    """The sum of x over iterations, stored with its axes swapped."""
+    k = KernelBuilder("turned", {"x": F32, "out": F32, "trips": INDEX})
+    x = k.view(k["x"], [3, rows, columns])
+    with k.loop(0, k["trips"], 1, [k.const(0.0, f32, [rows, columns])]) as loop:
+        loop.carry(loop.carried[0] + k.load(x, loop.index, (0, rows), (0, columns)))
+    k.store(loop.results[0].t, k.view(k["out"], [columns, rows]), (0, columns), (0, rows))
+    return k.finish()
+
+
+@pytest.mark.parametrize("target", ["widest", "avx2", "sse"])
+@pytest.mark.parametrize(("rows", "columns", "trips"), [(64, 64, 3), (37, 19, 3), (64, 64, 1), (64, 64, 0), (5, 64, 2)])
+def test_what_a_loop_carried_is_turned_round_in_registers(rows: int, columns: int, trips: int, target: str):
+    kernel = turned(rows, columns)
+    out = np.full((columns, rows), 7.0, np.float32)
+    assert_same(kernel, [numbers(3, rows, columns), out, trips], target=narrower(target))
+    if min(rows, columns) >= AVX512.lanes:
+        assert "scatter" not in lower_kernel(kernel, AVX512).definition
+
+
 def asked(kernel: KernelOp) -> int:
     """How many lines a kernel's text asks for into the nearest cache."""
     lines = lower_kernel(kernel, AVX512).definition.splitlines()
