@@ -219,6 +219,6 @@ def _refuse_ragged(tensor_type: Tensor, shape: Shape, dim: str, entry: Slice) ->
 
 def _as_extent(extent: Extent) -> Extent:
     if isinstance(extent, int):
-        return extent
+        return int(extent)  # True is an extent of 1, and equal to it where types are looked up
     simplified = simplify(as_expr(extent))
     return simplified.value if isinstance(simplified, Const) else simplified

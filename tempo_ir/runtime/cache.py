@@ -23,7 +23,7 @@ from importlib.metadata import version
 from io import StringIO
 from pathlib import Path
 
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, TensorType
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, FileLineColLoc, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.printer import Printer
 
@@ -233,10 +233,17 @@ class _Text:
             remembered = isinstance(attribute, REMEMBERED)
             text = self._equal.get(attribute) if remembered else None
             if text is None:
-                self._printer.stream = StringIO()
-                self._printer.print_attribute(attribute)
-                text = self._printer.stream.getvalue()
+                text = self._printed(attribute)
             if remembered:
                 self._equal[attribute] = text
             self._same[id(attribute)] = text
         return text
+
+    def _printed(self, attribute: Attribute) -> str:
+        if isinstance(attribute, DenseIntOrFPElementsAttr):  # a text of numbers says 0.0 of one that begins with it
+            kind, data = attribute.parameters
+            assert isinstance(data, BytesAttr)
+            return f"{self._attribute(kind)} {data.data.hex()}"
+        self._printer.stream = StringIO()
+        self._printer.print_attribute(attribute)
+        return self._printer.stream.getvalue()

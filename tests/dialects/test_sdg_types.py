@@ -28,6 +28,13 @@ def test_shapes_round_trip_through_types() -> None:
     assert shape_of(tensor(f32, [Const(3), expr("t - t")])) == (3, 0)
 
 
+def test_extents_are_integers() -> None:
+    """True is 1, and a type that is made once for both has integers."""
+    assert [type(extent) for made in (tensor(f32, [True, 5]), tensor(f32, [1, 5])) for extent in shape_of(made)] == [
+        int
+    ] * 4
+
+
 def test_dtypes_have_names_and_kinds() -> None:
     assert all(dtype_name(dtype(name)) == name for name in DTYPES)
     assert [name for name in DTYPES if is_float(dtype(name))] == ["f16", "bf16", "f32", "f64"]

@@ -197,8 +197,12 @@ sdg.program @p dims(t: T) {
   %z = sdg.input "z" in (t) : tensor<3xf32> loc("m.py":1:1)
   %y = sdg.sub %x[t], %z[t] in (t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32> loc("m.py":2:1)
   %c = sdg.constant 0.0 : tensor<f32>
+  %d = sdg.constant dense<0.0> : tensor<2xf32>
+  %e = sdg.constant dense<"0x0000008000000000"> : tensor<2xf32>
   sdg.output "y" %y[t] in (t) : tensor<3xf32>
   sdg.output "c" %c : tensor<f32>
+  sdg.output "d" %d : tensor<2xf32>
+  sdg.output "e" %e : tensor<2xf32>
 }
 """
 
@@ -211,9 +215,11 @@ sdg.program @p dims(t: T) {
         ('"m.py":2:1', '"m.py":3:1'),
         ("%y", "%h"),
         ("constant 0.0", "constant -0.0"),
+        ("constant dense<0.0>", 'constant dense<"0x0000000000000080">'),
+        ('constant dense<"0x0000008000000000">', "constant dense<-0.0>"),
         ("3x", "4x"),
         ('output "y" %y[t]', 'output "y" %x[t]'),
-        ('output "c"', 'output "d"'),
+        ('output "c"', 'output "b"'),
         ("dims(t: T)", "dims(t: T) where T >= 2"),
     ],
 )

@@ -10,6 +10,7 @@ from semantics_support import SIZES, Everywhere, normal, refused
 
 import tempo_ir as tp
 from tempo_ir import nn, optim, rl
+from tempo_ir.runtime.packed import parse_module
 
 
 def test_32_sgd_by_hand_and_a_constant_parameter() -> None:
@@ -343,3 +344,35 @@ def test_a_constant_exponent_gives_what_an_array_of_it_gives(target, exponent):
         expected = np.power(x, np.full(6, exponent))
     np.testing.assert_allclose(out["constant"], expected, rtol=1e-12)
     np.testing.assert_allclose(out["array"], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("target", ["cpu", "reference"])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.float64])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_zeros_of_an_array_keep_their_signs(target, dtype, as_text):
+    """0.0 and -0.0 are equal, but no array of one number; of each array there is one program."""
+    for zeros in ([0.0, 0.0, -0.0], [-0.0, 0.0, 0.0], [-0.0, -0.0, -0.0], [0.0, 0.0, 0.0]):
+
+        @tp.program
+        def quotients(divisors=zeros):
+            x = tp.input("x", tp.f64[3])
+            tp.output("y", x / tp.cast(np.array(divisors, dtype), tp.f64))
+
+        program = quotients()
+        source = parse_module(str(program)) if as_text else program
+        out = tp.compile(source, target)(x=np.ones(3))
+        assert out["y"].tolist() == [np.copysign(np.inf, zero) for zero in zeros]
+
+
+@pytest.mark.parametrize("target", ["cpu", "reference"])
+def test_an_array_of_no_elements(target):
+    @tp.program
+    def nothing():
+        x = tp.input("x", tp.f32[3, 0])
+        tp.output("sum", x + np.zeros((3, 0), np.float32))
+        tp.output("either", tp.where(np.zeros((3, 0), np.bool_), x, 1.0))
+        tp.output("total", tp.sum(x + np.zeros((3, 0), np.float32), axis=1))
+
+    out = tp.compile(nothing(), target)(x=np.zeros((3, 0), np.float32))
+    assert out["sum"].shape == out["either"].shape == (3, 0)
+    assert out["total"].tolist() == [0.0, 0.0, 0.0]

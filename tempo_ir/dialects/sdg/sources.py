@@ -126,6 +126,21 @@ class ConstantOp(SdgOp):
         """The value of every element, or None for a dense literal."""
         return self.value.data if isinstance(self.value, NumberAttr) else None
 
+    @property
+    def uniform(self) -> bool | float | None:
+        """The number that all elements are to the last bit, be it that of a dense literal, or 0 where there is no
+        element; None where elements differ, as 0.0 and -0.0 do."""
+        if isinstance(self.value, NumberAttr):
+            return self.value.data
+        numbers, data = self.value.get_values(), self.value.data.data
+        if not numbers:
+            return 0
+        if data != data[: len(data) // len(numbers)] * len(numbers):
+            return None
+        number = numbers[0]
+        assert isinstance(number, (int, float))
+        return number
+
     @classmethod
     def parse(cls, parser: Parser) -> ConstantOp:
         if parser.parse_optional_keyword("dense") is None:
@@ -142,13 +157,21 @@ class ConstantOp(SdgOp):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         if not isinstance(self.value, NumberAttr):
-            printer.print_attribute(self.value)
+            self._print_literal(self.value, printer)
             printer.print_op_attributes(self.attributes)
             return
         printer.print_string(str(self.value))
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.result.type)
+
+    def _print_literal(self, literal: DenseIntOrFPElementsAttr, printer: Printer) -> None:
+        """A literal; its bytes where xDSL would print 0.0 and -0.0 as one number for all."""
+        if self.uniform is not None or not literal.is_splat():
+            printer.print_attribute(literal)
+            return
+        printer.print_string(f'dense<"0x{literal.data.data.hex().upper()}"> : ')
+        printer.print_attribute(literal.type)
 
     def verify_(self) -> None:
         super().verify_()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, i64
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects import sdg
@@ -112,13 +112,8 @@ def emit_same(translator: Translator, op: Operation, at: Coordinates) -> Tile:
 def emit_constant(translator: Translator, op: Operation, at: Coordinates) -> Tile:
     """One number at every element."""
     assert isinstance(op, sdg.ConstantOp)
-    if op.number is not None:
-        return translator.constant(op.number, translator.element(op.result))
-    assert isinstance(op.value, DenseIntOrFPElementsAttr)
-    if op.value.is_splat():
-        (number, *_) = op.value.get_values()
-        assert isinstance(number, (int, float))
-        return translator.constant(number, translator.element(op.result))
+    if op.uniform is not None:
+        return translator.constant(op.uniform, translator.element(op.result))
     raise Unsupported("a literal of several numbers is written by the host")
 
 

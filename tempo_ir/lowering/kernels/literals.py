@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from tempo_ir.dialects import sdg
@@ -35,7 +34,7 @@ from tempo_ir.dialects.types import as_tensor
 
 def is_literal(op: object) -> bool:
     """Whether an op is a constant of different numbers."""
-    return isinstance(op, sdg.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr) and not op.value.is_splat()
+    return isinstance(op, sdg.ConstantOp) and op.uniform is None
 
 
 @dataclass
