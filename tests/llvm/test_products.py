@@ -68,6 +68,19 @@ def test_weights_that_come_from_memory(rows: int, element: Attribute, target: st
     assert ahead == (rows > 1 or element == bf16)
 
 
+@pytest.mark.parametrize("target", ["widest", "avx2", "sse"])
+@pytest.mark.parametrize(("rows", "element"), [(1, f32), (2, f32), (1, bf16)])
+def test_weights_that_are_near(rows: int, element: Attribute, target: str):
+    """As large, but in a cache: those of one row are read several at a time too, and nothing is asked for."""
+    case = kernels.linear(np.random.default_rng(0), rows, 262, 331, 262, 331, element)
+    case.kernel.is_near = True
+    assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
+    near = lower_kernel(case.kernel, AVX512).definition
+    case.kernel.is_near = False
+    assert "llvm.prefetch" not in near
+    assert near != lower_kernel(case.kernel, AVX512).definition
+
+
 @pytest.mark.parametrize(
     ("rows", "columns", "depth", "target", "storage"),
     [

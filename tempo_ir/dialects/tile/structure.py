@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, i1, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     opt_region_def,
     prop_def,
     region_def,
@@ -42,25 +43,40 @@ class KernelOp(IRDLOperation):
     Arguments are pointers and scalars. The grid gives the number of programs along each axis, `?` where only the launch
     knows it. Programs run in any order and at the same time. No two pointers may lead to the same memory if the kernel
     writes it: a buffer updated in place is one argument.
+
+    `near grid [?]` says that what all its programs read has been read a moment ago and is in a cache near by, as the
+    weights of a small recurrence; it has no part in what the kernel computes.
     """
 
     name = "tile.kernel"
     sym_name = prop_def(StringAttr)
     grid = prop_def(IntegersAttr)
+    near = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface())
 
     def __init__(self, name: str, grid: Sequence[int], body: Region):
         super().__init__(properties={"sym_name": StringAttr(name), "grid": IntegersAttr(tuple(grid))}, regions=[body])
 
+    @property
+    def is_near(self) -> bool:
+        """Whether what it reads is in a cache near by."""
+        return self.near is not None
+
+    @is_near.setter
+    def is_near(self, near: bool) -> None:
+        self.near = UnitAttr() if near else None
+
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name()
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        near = parser.parse_optional_keyword("near") is not None
         parser.parse_keyword("grid")
         grid = IntegersAttr.parse_parameter(parser)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         op = cls(name.data, grid, parser.parse_region(arguments))
+        op.is_near = near
         if attributes is not None:
             op.attributes |= attributes.data
         return op
@@ -70,7 +86,7 @@ class KernelOp(IRDLOperation):
         printer.print_symbol_name(self.sym_name.data)
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
-        printer.print_string(" grid ")
+        printer.print_string(" near grid " if self.is_near else " grid ")
         self.grid.print_parameter(printer)
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")

@@ -46,9 +46,11 @@ from tempo_ir.dialects.loop.checks import status_type
 from tempo_ir.dialects.loop.ending import verify_ending
 from tempo_ir.dialects.loop.transfers import is_copied
 from tempo_ir.dialects.sdg.failing import may_fail
+from tempo_ir.dialects.tile.shape import DotOp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.index.expr import Index
 from tempo_ir.lowering.kernels.blocks import TARGETS
+from tempo_ir.lowering.kernels.footprint import near_leaves
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
@@ -109,6 +111,7 @@ def lower_kernels(
         literals = Literals(program)
         leaves = [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]
         leaves = [literals.separate(leaf) for leaf in leaves]
+        lowering.near = near_leaves(program) if target == "cpu" else set()
         gone: set[BodyOperation] = set()
         for loop in [loop for loop in program.walk() if isinstance(loop, ForOp) and loop.programs is not None]:
             gone |= lowering.persist(loop)
@@ -139,6 +142,8 @@ class _Lowering:
     made: Callable[[KernelOp], None] | None
     blocked: dict[BodyOperation, ForOp]
     """Kernels of all steps of a loop, with the loops that they stand for."""
+    near: set[BodyOperation] = field(default_factory=set[BodyOperation])
+    """Leaves whose operands stay in a cache from one iteration to the next."""
     translations: dict[Hashable, tuple[Translation, ...]] = field(
         default_factory=dict[Hashable, tuple[Translation, ...]]
     )
@@ -158,7 +163,7 @@ class _Lowering:
         """Replace a leaf by the launch of its kernel."""
         self._lay_out(leaf)
         buffers = leaf_buffers(leaf)
-        key = leaf_key(leaf)
+        key = leaf_key(leaf), leaf in self.near
         found = self.translations.get(key)
         if found is None:
             found = self.translations[key] = self._translated(leaf)
@@ -256,6 +261,8 @@ class _Lowering:
             if self.target == "cpu" or library_op(leaf) is not None:
                 return ()
             refuse(leaf, f"{unsupported}: it runs on cpu only, not on '{self.target}'")
+        if leaf in self.near and any(isinstance(op, DotOp) for op in translation.kernel.walk()):
+            translation.kernel.is_near = True
         known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
         self.names.add(known.kernel.sym_name.data)
         if known is translation and self.made is not None:

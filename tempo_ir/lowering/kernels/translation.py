@@ -95,7 +95,7 @@ def _counted(leaf: BodyOperation) -> tuple[str, ...]:
 def kernel_key(kernel: KernelOp) -> Hashable:
     """A kernel up to names."""
     values: dict[SSAValue, int] = {}
-    return kernel.grid, _block_key(kernel.body.block, values)
+    return kernel.grid, kernel.is_near, _block_key(kernel.body.block, values)
 
 
 def _block_key(block: Block, values: dict[SSAValue, int]) -> Hashable:
