@@ -11,7 +11,7 @@ from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.dialects.tile.shape import DotOp
 from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm.engine import host_target
-from tempo_ir.lowering.llvm.invariant import program_levels
+from tempo_ir.lowering.llvm.invariant import loop_order, program_axes, program_levels
 from tempo_ir.lowering.llvm.jit import compile_kernel
 from tempo_ir.lowering.llvm.kernel import lower_kernel
 from tempo_ir.lowering.llvm.plan import Plan, Storage
@@ -133,7 +133,7 @@ def test_the_same_rows_are_computed_once():
     first, second = (op for op in kernel.walk() if isinstance(op, DotOp))
     assert first.lhs is second.lhs
     assert first.rhs is not second.rhs
-    levels = program_levels(kernel)
+    levels = program_levels(program_axes(kernel), (0,))
     assert levels[first.lhs.owner] == 1  # no program has its own
     assert levels[first] == 0
     kernel.verify()
@@ -166,8 +166,35 @@ def test_what_programs_along_one_axis_share(axis: int):
     out = k.view(k["out"], [3, 2, 20])
     k.store(y * k.reduce("sum", y, 0) + (programs[0] + programs[1]).to(f32), out, *programs, (0, 20))
     kernel = k.finish()
-    assert program_levels(kernel)[y.ssa.owner] == axis
+    assert program_levels(program_axes(kernel), (0, 1))[y.ssa.owner] == axis
     assert_same(kernel, [numbers(3, 20), np.zeros((3, 2, 20), np.float32)], (3, 2))
+
+
+def product(rows: int, columns: int, depth: int, row: int, column: int) -> KernelOp:
+    """x @ w.T, of which each program has `row` rows and `column` columns; programs are numbered by rows first."""
+    k = KernelBuilder("kernel", dict.fromkeys(("x", "w", "out"), F32), grid=[rows // row, columns // column])
+    at = k.program_id(0) * row, k.program_id(1) * column
+    x = k.load(k.view(k["x"], [rows, depth]), (at[0], row), (0, depth))
+    w = k.load(k.view(k["w"], [columns, depth]), (at[1], column), (0, depth))
+    y = k.dot(x, w.t, k.const(0.0, f32, [row, column]))
+    k.store(y, k.view(k["out"], [rows, columns]), (at[0], row), (at[1], column))
+    return k.finish()
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "column", "order"),
+    [
+        (64, 256, 32, (1, 0)),  # rows are turned round for all columns
+        (64, 1024, 512, (0, 1)),  # little beside 512 columns
+        (32, 256, 32, (1, 0)),  # as many as one program has, too
+    ],
+)
+def test_rows_are_turned_round_once(rows: int, columns: int, column: int, order: tuple[int, ...]):
+    kernel = product(rows, columns, 48, 32, column)
+    plan = Plan(kernel, AVX512)
+    assert loop_order(kernel, program_axes(kernel), lambda value: not plan.is_inline(value)) == order
+    arguments = [numbers(rows, 48), numbers(columns, 48), np.zeros((rows, columns), np.float32)]
+    assert_same(kernel, arguments, (rows // 32, columns // column))
 
 
 def test_a_grid_without_programs_reads_nothing():
