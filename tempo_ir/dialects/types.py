@@ -73,7 +73,12 @@ class SizeAttr(Data[tuple[Expr, ...]]):
 
 def tensor(element_type: Attribute, shape: Sequence[Extent] = ()) -> Tensor:
     """The tensor type of `shape`: constant expressions become static extents, the others are named in the encoding."""
-    extents = [_as_extent(extent) for extent in shape]
+    return _tensor(element_type, tuple([_as_extent(extent) for extent in shape]))
+
+
+@lru_cache(maxsize=4096)
+def _tensor(element_type: Attribute, extents: Shape) -> Tensor:
+    """A program has few types, and one is five attributes to make and check."""
     dynamic = tuple(extent for extent in extents if isinstance(extent, Expr))
     static = [DYNAMIC_INDEX if isinstance(extent, Expr) else extent for extent in extents]
     return TensorType(element_type, static, SizeAttr(dynamic) if dynamic else NoneAttr())
@@ -97,6 +102,11 @@ def shape_of(tensor_type: Attribute) -> Shape:
         return static
     dynamic = iter(names)
     return tuple(next(dynamic) if extent == DYNAMIC_INDEX else extent for extent in static)
+
+
+def is_static(tensor_type: Attribute) -> bool:
+    """Whether all extents of a tensor are numbers."""
+    return isinstance(tensor_type, TensorType) and isinstance(tensor_type.encoding, NoneAttr)
 
 
 def element(tensor_type: Attribute) -> Attribute:

@@ -35,7 +35,12 @@ class Place:
     @property
     def location(self) -> FileLineColLoc:
         """The place as an xDSL location."""
-        return FileLineColLoc(StringAttr(self.file), IntAttr(self.line), IntAttr(self.column))
+        return _location(self.file, self.line, self.column)
+
+
+@lru_cache(maxsize=4096)
+def _location(file: str, line: int, column: int) -> FileLineColLoc:
+    return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
 class ProgramError(Exception):

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, Region
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
+from tempo_ir.collection import collection_paused
 from tempo_ir.dialects.sdg import CustomGradientOp, GradOp, HostOp, InputOp, OutputOp, ParameterOp, ProgramOp, UntilOp
 from tempo_ir.frontend.arguments import Arguments, Result
 from tempo_ir.frontend.description import Array, HostInfo, InputInfo, OutputInfo, StateInfo
@@ -154,7 +155,7 @@ def build(source: ProgramFunction, settings: Mapping[str, Any]) -> Program:
         raise ProgramError(f"the program '{source.name}' needs a value for its setting '{missing[0]}'", here())
     code = source.function.__code__
     recording = Recording(source.name, chosen)
-    with recorded(recording):
+    with recorded(recording), collection_paused():
         for name in chosen:
             recording.claim("argument", "setting", name)
         source.function(**chosen)

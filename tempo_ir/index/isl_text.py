@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from tempo_ir.index import parser
 from tempo_ir.index.expr import (
@@ -42,12 +43,14 @@ _ISL_WORDS = frozenset(
 )
 
 
+@lru_cache(maxsize=4096)
 def encode(name: str) -> str:
     """The isl identifier of a symbol, or of the text of a product of bounds: `t.x` is `t_x2ex`."""
     escaped = re.sub(r"_(?=x[0-9a-f]{2})|[^A-Za-z0-9_]", lambda match: f"_x{ord(match.group()):02x}", name)
     return escaped[0] + "_x00" + escaped[1:] if escaped in _ISL_WORDS else escaped
 
 
+@lru_cache(maxsize=4096)
 def decode(identifier: str) -> Expr:
     """The symbol or product of bounds that an isl identifier stands for."""
     name = re.sub(r"_x([0-9a-f]{2})", lambda match: chr(int(match.group(1), 16)), identifier).replace("\0", "")

@@ -24,7 +24,7 @@ from io import StringIO
 from pathlib import Path
 
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, TensorType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.printer import Printer
 
 import tempo_ir
@@ -174,31 +174,69 @@ def _sources(root: str, folder: str) -> Iterator[tuple[str, int, int]]:
 
 
 def program_text(module: ModuleOp) -> str:
-    """The generic text of a module with its places."""
-    stream = StringIO()
-    _RememberingPrinter(stream, print_generic_format=True, print_debuginfo=True).print_op(module)
-    return stream.getvalue()
+    """All that a module says, with its places and the names of its values, as a text that no other module has."""
+    text = _Text()
+    text.operation(module)
+    return "\n".join(text.parts)
 
 
 REMEMBERED: tuple[type[Attribute], ...] = (DomainAttr, IndexAttr, TensorType, FileLineColLoc)
 """Attributes that a program repeats, and whose texts differ where they do; `0.0` and `-0.0` are equal numbers."""
 
 
-class _RememberingPrinter(Printer):
-    """Prints equal attributes once."""
+class _Text:
+    """
+    The parts of a module one by one: of an op its name, operands, results with their types and names, properties,
+    attributes, successors, place, and its regions. Values and blocks are numbers. It is a quarter of the work of
+    printing, and as far as a warm start is concerned all that is left of it.
+    """
 
-    def __init__(self, stream: StringIO, *, print_generic_format: bool, print_debuginfo: bool):
-        super().__init__(stream, print_generic_format=print_generic_format, print_debuginfo=print_debuginfo)
-        self._texts: dict[Attribute, str] = {}
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+        self._numbers: dict[int, int] = {}
+        self._same: dict[int, str] = {}
+        self._equal: dict[Attribute, str] = {}
+        self._printer = Printer()
 
-    def print_attribute(self, attribute: Attribute) -> None:
-        if not isinstance(attribute, REMEMBERED):
-            super().print_attribute(attribute)
-            return
-        text = self._texts.get(attribute)
+    def operation(self, op: Operation) -> None:
+        """An op and what is in it."""
+        add, attribute = self.parts.append, self._attribute
+        add(op.name)
+        add(" ".join([self._number(value) for value in op.operands]))
+        for result in op.results:
+            add(f"{self._number(result)} {result.name_hint}")
+            add(attribute(result.type))
+        for named in (op.properties, op.attributes):
+            add(str(len(named)))
+            for name, value in named.items():
+                add(name)
+                add(attribute(value))
+        add(" ".join([self._number(block) for block in op.successors]))
+        add(attribute(op.location))
+        add(str(len(op.regions)))
+        for region in op.regions:
+            for block in region.blocks:
+                add(f"block {self._number(block)} {len(block.args)}")
+                for argument in block.args:
+                    add(f"{self._number(argument)} {argument.name_hint}")
+                    add(attribute(argument.type))
+                for inner in block.ops:
+                    self.operation(inner)
+            add("end")
+
+    def _number(self, value: SSAValue | Block) -> str:
+        return str(self._numbers.setdefault(id(value), len(self._numbers)))
+
+    def _attribute(self, attribute: Attribute) -> str:
+        text = self._same.get(id(attribute))
         if text is None:
-            whole, self.stream = self.stream, StringIO()
-            super().print_attribute(attribute)
-            text = self._texts[attribute] = self.stream.getvalue()
-            self.stream = whole
-        self.print_string(text)
+            remembered = isinstance(attribute, REMEMBERED)
+            text = self._equal.get(attribute) if remembered else None
+            if text is None:
+                self._printer.stream = StringIO()
+                self._printer.print_attribute(attribute)
+                text = self._printer.stream.getvalue()
+            if remembered:
+                self._equal[attribute] = text
+            self._same[id(attribute)] = text
+        return text

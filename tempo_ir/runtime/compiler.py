@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from types import MappingProxyType
@@ -91,24 +89,6 @@ class Levels:
         texts = [(location_text(remark.location), remark.message) for remark in found]
         about = [": ".join(filter(None, each)) for each in texts if each[1].startswith(ABOUT_ROWS)]
         return list(dict.fromkeys(about))
-
-
-@contextmanager
-def collection_paused() -> Generator[None]:
-    """Python's collector of cycles waits: a compile makes many objects, few of them garbage, and would be stopped for a
-    tenth of its time to have all of them looked at again. What was made counts as old, so that it is not looked at as
-    soon as this ends either; unless somebody keeps objects from being collected, which would end with it."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        if not gc.get_freeze_count():
-            gc.freeze()
-            gc.unfreeze()
-        gc.enable()
 
 
 def module_of(program: Program | ProgramFunction | ModuleOp | sdg.ProgramOp) -> ModuleOp:

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import DiagnosticException
 
 from tempo_ir import __version__
+from tempo_ir.collection import collection_paused
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.lowering.llvm.engine import host_target, process_triple
 from tempo_ir.lowering.llvm.module import lower_module
@@ -31,7 +32,6 @@ from tempo_ir.runtime.compiler import (
     KernelMade,
     Levels,
     Options,
-    collection_paused,
     for_triton,
     kernels,
     launches,
@@ -354,7 +354,8 @@ class Compiled(Executable, ABC):
         self.settings = settings
         self._frame = lru_cache(maxsize=64)(self._framed)
         self._last: Frame | None = None
-        self.callee, self._stats = self._made()
+        with collection_paused():
+            self.callee, self._stats = self._made()
 
     @abstractmethod
     def _made(self) -> tuple[Callee, Statistics]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 import textwrap
@@ -311,3 +312,28 @@ def test_every_module_may_be_the_first_that_is_imported() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 20
+
+
+def test_no_collection_of_cycles_stops_a_recording() -> None:
+    """In a process of many objects one takes longer than the recording."""
+    begun: list[int] = []
+
+    def heard(phase: str, _: dict[str, int]) -> None:
+        if phase == "start":
+            begun.append(1)
+
+    @tp.program
+    def long():
+        t, _ = tp.dim("t")
+        value = tp.input("x", tp.f32[4], over=t)
+        for _ in range(300):
+            value = value * 0.5 + 1.0
+        tp.output("y", value)
+
+    gc.callbacks.append(heard)
+    try:
+        long()
+        assert gc.isenabled()
+    finally:
+        gc.callbacks.remove(heard)
+    assert not begun

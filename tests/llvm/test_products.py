@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.dialects.builtin import UnitAttr, bf16, f16, f32
 from xdsl.ir import Attribute
 
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.dialects.tile.shape import DotOp
-from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
 from tempo_ir.lowering.llvm.engine import host_target
 from tempo_ir.lowering.llvm.invariant import loop_order, program_axes, program_levels
 from tempo_ir.lowering.llvm.jit import compile_kernel
@@ -27,6 +27,10 @@ TARGETS = {"widest": None, "avx2": AVX2, "sse": SSE}
 def narrower(name: str) -> Target | None:
     target = TARGETS[name]
     return None if target is not None and target.lanes > host_target().lanes else target
+
+
+def compile_text(kernel: KernelOp) -> str:
+    return lower_kernel(kernel).definition
 
 
 def lhs_storage(kernel: KernelOp, target: Target) -> Storage:
@@ -68,24 +72,37 @@ def test_weights_that_come_from_memory(rows: int, element: Attribute, target: st
     assert ahead == (rows > 1 or element == bf16)
 
 
-@pytest.mark.parametrize("target", ["widest", "avx2", "sse"])
+@pytest.mark.parametrize(("depth", "block"), [(262, 331), (64, 331), (262, 13), (40, 13)])
+@pytest.mark.parametrize("element", [f32, bf16], ids=str)
+@pytest.mark.parametrize("target", TARGETS)
+def test_weights_that_no_cache_holds(depth: int, block: int, element: Attribute, target: str):
+    """They are read one row after the other, whatever part of them a program reads."""
+    case = kernels.linear(np.random.default_rng(0), 1, 2 * 331 * 13, depth, block, depth, element)
+    here = compile_text(case.kernel)
+    case.kernel.attributes[STREAMS] = UnitAttr()
+    assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
+    assert (compile_text(case.kernel) != here) is (element == bf16)  # else they are read so in any case
+
+
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("rows", "element"), [(1, f32), (2, f32), (1, bf16)])
 def test_weights_that_are_near(rows: int, element: Attribute, target: str):
-    """As large, but in a cache: those of one row are read several at a time too, and nothing is asked for."""
+    """Those of one row are read several at a time too, and nothing is asked for."""
     case = kernels.linear(np.random.default_rng(0), rows, 262, 331, 262, 331, element)
-    case.kernel.is_near = True
+    before = lower_kernel(case.kernel, AVX512).definition
+    case.kernel.attributes[NEAR] = UnitAttr()
     assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
-    near = lower_kernel(case.kernel, AVX512).definition
-    case.kernel.is_near = False
-    assert "llvm.prefetch" not in near
-    assert near != lower_kernel(case.kernel, AVX512).definition
+    after = lower_kernel(case.kernel, AVX512).definition
+    assert after != before
+    assert "llvm.prefetch" not in after
 
 
 @pytest.mark.parametrize(
     ("rows", "columns", "depth", "target", "storage"),
     [
         (16, 64, 100, AVX512, Storage.ROWS),
-        (64, 64, 100, AVX512, Storage.ROWS),
+        (32, 64, 100, AVX512, Storage.ROWS),
+        (64, 64, 100, AVX512, Storage.INLINE),  # as much work to turn the rows round as the weights
         (8, 64, 100, AVX2, Storage.ROWS),
         (8, 64, 100, AVX512, Storage.INLINE),  # half of the lanes would do nothing
         (17, 64, 100, AVX512, Storage.INLINE),
@@ -125,6 +142,17 @@ def test_two_products_of_the_same_rows(rows: int, target: str):
         (programs,),
         target=narrower(target),
     )
+
+
+def test_what_is_heavy_beside_a_product_is_computed_in_vectors():
+    """Both products are kept: in the block of one, whose points are no vectors, a sigmoid is as many as there are."""
+    kernel = gated(1, 64, 64, 2)
+    plan = Plan(kernel, AVX512)
+    dots = [op for op in kernel.walk() if isinstance(op, DotOp)]
+    assert [plan.of(dot.result) for dot in dots] == [Storage.SCRATCH] * 2
+    light = kernels.linear(np.random.default_rng(0), 1, 64, 64, 64, 64).kernel
+    (dot,) = (op for op in light.walk() if isinstance(op, DotOp))
+    assert Plan(light, AVX512).of(dot.result) is Storage.INLINE
 
 
 def test_the_same_rows_are_computed_once():
@@ -182,18 +210,20 @@ def product(rows: int, columns: int, depth: int, row: int, column: int) -> Kerne
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "column", "order"),
+    ("rows", "columns", "column", "storage", "order"),
     [
-        (64, 256, 32, (1, 0)),  # rows are turned round for all columns
-        (64, 1024, 512, (0, 1)),  # little beside 512 columns
-        (32, 256, 32, (1, 0)),  # as many as one program has, too
+        (64, 1024, 32, Storage.ROWS, (1, 0)),  # rows are turned round once for all columns
+        (32, 1024, 32, Storage.ROWS, (1, 0)),
+        (64, 1024, 512, Storage.ROWS, (0, 1)),  # where there are few blocks of these to be turned round for
+        (512, 1024, 32, Storage.INLINE, (0, 1)),  # columns once for all rows
     ],
 )
-def test_rows_are_turned_round_once(rows: int, columns: int, column: int, order: tuple[int, ...]):
-    kernel = product(rows, columns, 48, 32, column)
+def test_what_is_turned_round_once(rows: int, columns: int, column: int, storage: Storage, order: tuple[int, ...]):
+    kernel = product(rows, columns, 256, 32, column)
     plan = Plan(kernel, AVX512)
+    assert lhs_storage(kernel, AVX512) is storage
     assert loop_order(kernel, program_axes(kernel), lambda value: not plan.is_inline(value)) == order
-    arguments = [numbers(rows, 48), numbers(columns, 48), np.zeros((rows, columns), np.float32)]
+    arguments = [numbers(rows, 256), numbers(columns, 256), np.zeros((rows, columns), np.float32)]
     assert_same(kernel, arguments, (rows // 32, columns // column))
 
 

@@ -18,9 +18,9 @@ from tempo_ir.passes.remarks import collecting
 from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.runtime import cache, native
 from tempo_ir.runtime import executable as executables
-from tempo_ir.runtime.cache import DIRECTORY, SIZE, Cache
+from tempo_ir.runtime.cache import DIRECTORY, SIZE, Cache, key_of
 from tempo_ir.runtime.errors import CallError, CompileError
-from tempo_ir.runtime.packed import Damaged, Packed
+from tempo_ir.runtime.packed import Damaged, Packed, parse_module
 
 
 class Counter:
@@ -189,6 +189,38 @@ def test_another_program_is_another_entry(cache_directory):
         tp.output("y", tp.sum(x[0 : t + 1], axis=0))
 
     assert not tp.compile(running_elsewhere()).stats.cached
+
+
+TEXT = """
+sdg.program @p dims(t: T) {
+  %x = sdg.input "x" in (t) : tensor<3xf32> loc("m.py":1:1)
+  %z = sdg.input "z" in (t) : tensor<3xf32> loc("m.py":1:1)
+  %y = sdg.sub %x[t], %z[t] in (t) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32> loc("m.py":2:1)
+  %c = sdg.constant 0.0 : tensor<f32>
+  sdg.output "y" %y[t] in (t) : tensor<3xf32>
+  sdg.output "c" %c : tensor<f32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("sub %x[t], %z[t]", "sub %z[t], %x[t]"),
+        ("sub", "add"),
+        ('"m.py":2:1', '"m.py":3:1'),
+        ("%y", "%h"),
+        ("constant 0.0", "constant -0.0"),
+        ("3x", "4x"),
+        ('output "y" %y[t]', 'output "y" %x[t]'),
+        ('output "c"', 'output "d"'),
+        ("dims(t: T)", "dims(t: T) where T >= 2"),
+    ],
+)
+def test_whatever_differs_gives_another_key(old: str, new: str):
+    module, other = parse_module(TEXT), parse_module(TEXT.replace(old, new))
+    assert key_of(module) == key_of(parse_module(TEXT)) == key_of(module.clone())
+    assert key_of(module, 1) != key_of(module) != key_of(other)
 
 
 def test_another_machine_or_another_version_is_another_entry(cache_directory, monkeypatch):

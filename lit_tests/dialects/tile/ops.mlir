@@ -60,7 +60,7 @@ tile.kernel @attention(%q: !tile.ptr<f32>, %k: !tile.ptr<f32>, %o: !tile.ptr<f32
   }
 }
 
-// CHECK-LABEL: tile.kernel @rows(%table: !tile.ptr<bf16>, %ids: !tile.ptr<i64>, %n: index, %seed: i32) near grid [] {
+// CHECK-LABEL: tile.kernel @rows(%table: !tile.ptr<bf16>, %ids: !tile.ptr<i64>, %n: index, %seed: i32) grid [] {
 // CHECK-NEXT:    %zero = tile.const 0 : index -> index
 // CHECK-NEXT:    %rows = tile.view %table[] : !tile.ptr<bf16> -> !tile.view<1000x256xbf16, [256, 1]>
 // CHECK-NEXT:    %list = tile.view %ids[%n, %n] : !tile.ptr<i64> -> !tile.view<?xi64, [?]>
@@ -79,7 +79,7 @@ tile.kernel @attention(%q: !tile.ptr<f32>, %k: !tile.ptr<f32>, %o: !tile.ptr<f32
 // CHECK-NEXT:    %column = tile.expand %w0 axis 1 : !tile.tile<8xui32> -> !tile.tile<8x1xui32>
 // CHECK-NEXT:    %wide = tile.broadcast %column : !tile.tile<8x1xui32> -> !tile.tile<8x5xui32>
 // CHECK-NEXT:  }
-tile.kernel @rows(%table: !tile.ptr<bf16>, %ids: !tile.ptr<i64>, %n: index, %seed: i32) near grid [] {
+tile.kernel @rows(%table: !tile.ptr<bf16>, %ids: !tile.ptr<i64>, %n: index, %seed: i32) grid [] {
   %zero = tile.const 0 : index -> index
   %rows = tile.view %table[] : !tile.ptr<bf16> -> !tile.view<1000x256xbf16, [256, 1]>
   %list = tile.view %ids[%n, %n] : !tile.ptr<i64> -> !tile.view<?xi64, [?]>

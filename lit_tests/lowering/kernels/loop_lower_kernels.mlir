@@ -70,6 +70,39 @@ loop.program @rest dims(n: N) where N >= 1 {
 
 // -----
 
+// A loop over t reads 16 MB of weights and something: they come from memory, what the inner loop reads from a cache, and
+// what runs once, after a loop that reads so much, from memory again.
+
+// CHECK-LABEL: loop.program @large
+// CHECK:      tile.kernel @add_kernel({{.*}}) grid [{{[0-9?]+}}] attributes {streams} {
+// CHECK:      tile.kernel @mul_kernel({{.*}}) grid [] {
+// CHECK:      tile.kernel @exp_kernel({{.*}}) grid [] attributes {streams} {
+loop.program @large dims(t: T, u: U) where T >= 1 and U >= 1 {
+  %w = loop.parameter "w" : !loop.buffer<4096x1024xf32>
+  %b = loop.parameter "b" : !loop.buffer<3xf32>
+  %x = loop.output "x" : !loop.buffer<4096x1024xf32>
+  %y = loop.output "y" : !loop.buffer<3xf32>
+  %z = loop.output "z" : !loop.buffer<3xf32>
+  loop.for t = 0 to T {
+    loop.compute at (t = t) ins(%a = %w) outs(%x) {
+      %r = sdg.add %a, %a : (tensor<4096x1024xf32>, tensor<4096x1024xf32>) -> tensor<4096x1024xf32>
+      loop.yield %r : tensor<4096x1024xf32>
+    }
+    loop.for u = 0 to U {
+      loop.compute at (t = t, u = u) ins(%a = %b) outs(%y) {
+        %r = sdg.mul %a, %a : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+        loop.yield %r : tensor<3xf32>
+      }
+    }
+  }
+  loop.compute ins(%a = %b) outs(%z) {
+    %r = sdg.exp %a : (tensor<3xf32>) -> tensor<3xf32>
+    loop.yield %r : tensor<3xf32>
+  }
+}
+
+// -----
+
 // What all that an iteration touches is, and no more than 1.25 MB, stays in a cache near by: the weights of a small
 // recurrence, of which it takes a row of its inputs each time. Weights of the iteration do not, nor do large ones, nor
 // is it known where rows have no fixed number.
@@ -84,11 +117,11 @@ loop.program @rest dims(n: N) where N >= 1 {
 // CHECK:      loop.for t = 0 to T {
 // CHECK-NEXT:   loop.launch @contract_kernel_2(
 // CHECK:        loop.launch @sum_kernel(
-// CHECK:      tile.kernel @contract_slice_add({{.*}}) near grid [
-// CHECK:      tile.kernel @contract_slice_add_2({{.*}}) grid [
-// CHECK:      tile.kernel @contract_kernel({{.*}}) grid [
-// CHECK:      tile.kernel @contract_kernel_2({{.*}}) grid [
-// CHECK:      tile.kernel @sum_kernel({{.*}}) grid [
+// CHECK:      tile.kernel @contract_slice_add({{.*}}) grid [] attributes {near} {
+// CHECK:      tile.kernel @contract_slice_add_2({{.*}}) grid [] {
+// CHECK:      tile.kernel @contract_kernel({{.*}}) grid [16] {
+// CHECK:      tile.kernel @contract_kernel_2({{.*}}) grid [] {
+// CHECK:      tile.kernel @sum_kernel({{.*}}) grid [] {
 loop.program @near dims(t: T) where T >= 1 {
   %w = loop.parameter "w" : !loop.buffer<256x256xf32>
   %large = loop.parameter "large" : !loop.buffer<1024x1024xf32>

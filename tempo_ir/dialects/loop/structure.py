@@ -12,7 +12,6 @@ from typing import NoReturn
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -29,6 +28,7 @@ from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInte
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.loop.attributes import BufferType
+from tempo_ir.dialects.operation import NominalOperation
 from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, SpaceAttr
 from tempo_ir.dialects.sdg.base import OpError
 from tempo_ir.dialects.sdg.symbols import call_start
@@ -66,7 +66,7 @@ def print_access(printer: Printer, buffer: SSAValue, index: Index) -> None:
     printer.print_string(index_text(index))
 
 
-class LoopOperation(IRDLOperation, ABC):
+class LoopOperation(NominalOperation, ABC):
     """An operation of the loop dialect. A verification error carries the op, so that tools can print its line."""
 
     def emit_error(self, message: str, underlying_error: Exception) -> NoReturn:

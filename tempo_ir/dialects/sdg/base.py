@@ -14,11 +14,12 @@ from typing import NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, prop_def
+from xdsl.irdl import prop_def
 from xdsl.utils.exceptions import VerifyException
 
+from tempo_ir.dialects.operation import NominalOperation
 from tempo_ir.dialects.sdg.attributes import DomainAttr, IndexAttr, SpaceAttr, TokenType
-from tempo_ir.dialects.sdg.directives import DIRECTIVES, EVERYWHERE, NO_INDEX
+from tempo_ir.dialects.sdg.directives import DIRECTIVES, NO_INDEX
 from tempo_ir.dialects.sdg.inference import Extents
 from tempo_ir.dialects.sdg.locations import value_text
 from tempo_ir.dialects.types import Tensor, accessed_type, as_tensor, dtype_name, element, shape_of
@@ -90,7 +91,7 @@ def space_of(op: Operation) -> Space | None:
     return None
 
 
-class SdgOp(IRDLOperation, ABC):
+class SdgOp(NominalOperation, ABC):
     """An op with one value per point of its domain."""
 
     domain_attr = prop_def(DomainAttr, prop_name="domain")
@@ -111,18 +112,20 @@ class SdgOp(IRDLOperation, ABC):
             self,
             operands=[operand.value if isinstance(operand, Access) else operand for operand in operands],
             result_types=result_types,
-            properties={"domain": EVERYWHERE if domain == NO_DIMS else DomainAttr(domain), **properties},
+            properties={"domain": _domain_attr(domain), **properties},
             location=location,
         )
 
     @property
     def domain(self) -> Domain:
         """The points at which the op has a value."""
-        return self.domain_attr.data
+        attribute = self.properties["domain"]  # the one property that is asked for all the time
+        assert isinstance(attribute, DomainAttr)
+        return attribute.data
 
     @domain.setter
     def domain(self, domain: Domain) -> None:
-        self.domain_attr = DomainAttr(domain)
+        self.domain_attr = _domain_attr(domain)
 
     @property
     def space(self) -> Space:
@@ -213,7 +216,7 @@ class AccessOp(SdgOp, ABC):
         """Replace operand `number` by the read `%value[index]`, in place."""
         self.operands[number] = value
         indices = list(self.indices.data)
-        indices[number] = IndexAttr(index)
+        indices[number] = _index_attr(index)
         self.indices = ArrayAttr(indices)
 
     def verify_(self) -> None:
@@ -235,7 +238,17 @@ class AccessOp(SdgOp, ABC):
 
 def index_attr(operand: Operand) -> IndexAttr:
     """The index of an operand as an attribute."""
-    return IndexAttr(operand.index) if isinstance(operand, Access) and operand.index else NO_INDEX
+    return _index_attr(operand.index) if isinstance(operand, Access) and operand.index else NO_INDEX
+
+
+@lru_cache(maxsize=4096)
+def _index_attr(index: Index) -> IndexAttr:
+    return IndexAttr(index)
+
+
+@lru_cache(maxsize=4096)
+def _domain_attr(domain: Domain) -> DomainAttr:
+    return DomainAttr(domain)
 
 
 def raise_at(op: Operation, error: Exception) -> NoReturn:

@@ -69,10 +69,10 @@ def state_preconditions(program: ProgramOp) -> list[Precondition]:
 
 def preconditions(program: ProgramOp) -> list[Precondition]:
     """For each bound the least size below which some read, case or claim fails; the program is left as it is."""
-    declared = program.space
+    declared = space = program.space
     least: dict[str, tuple[int, Precondition]] = {}
     for op in program_ops(program):
-        space = Space(declared.dims, conj(declared.where, *(known.cond for _, known in least.values())))
+        known = len(least), sum(bound for bound, _ in least.values())
         for failing, text in failures(op, space):
             size = least_size(failing, space)
             if size is None:
@@ -81,6 +81,8 @@ def preconditions(program: ProgramOp) -> list[Precondition]:
             cond = Compare(">=", Sym(name), Const(bound))
             if name not in least or least[name][0] < bound:
                 least[name] = (bound, Precondition(cond, op, f"{op_text(op)} {text}"))
+        if known != (len(least), sum(bound for bound, _ in least.values())):  # bounds only rise
+            space = Space(declared.dims, conj(declared.where, *(found.cond for _, found in least.values())))
     return [precondition for _, precondition in least.values()]
 
 

@@ -14,7 +14,7 @@ from tempo_ir.dialects.sdg.attributes import TokenType
 from tempo_ir.dialects.sdg.base import SdgOp, check_results
 from tempo_ir.dialects.sdg.inference import Extents
 from tempo_ir.dialects.sdg.structure import MergeOp, ProgramOp, case_domain
-from tempo_ir.dialects.types import shape_of
+from tempo_ir.dialects.types import is_static, shape_of
 from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import (
     FALSE,
@@ -172,7 +172,8 @@ def negative_extents(op: SdgOp, space: Space, domain: Domain) -> Iterator[tuple[
 
     A product of bounds, of which isl cannot tell, is left to what makes it.
     """
-    shapes = [shape_of(result.type) for result in op.results if not isinstance(result.type, TokenType)]
+    types = [result.type for result in op.results]
+    shapes = [shape_of(each) for each in types if not isinstance(each, TokenType) and not is_static(each)]
     for extent in dict.fromkeys(extent for shape in shapes for extent in shape if isinstance(extent, Expr)):
         claim = compare(">=", extent, 0)
         if at_least_zero(extent, domain.facts(space)) or claim_problem(claim, space, domain) is None:

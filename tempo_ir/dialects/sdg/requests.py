@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from xdsl.dialects.builtin import I64, IntegerAttr, LocationAttr, TensorType, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
+from tempo_ir.dialects.operation import NominalOperation
 from tempo_ir.dialects.sdg.base import SdgOp, raise_at
 from tempo_ir.dialects.sdg.locations import value_text
 from tempo_ir.dialects.sdg.sources import SourceOp
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tempo_ir.dialects.sdg.structure import ProgramOp
 
 
-class RequestOp(IRDLOperation, ABC):
+class RequestOp(NominalOperation, ABC):
     """Asks something of the memory of a value."""
 
     value = operand_def(TensorType)

@@ -20,7 +20,6 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
@@ -35,6 +34,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from tempo_ir.dialects.operation import NominalOperation
 from tempo_ir.dialects.sdg.attributes import (
     CondAttr,
     PreconditionAttr,
@@ -72,7 +72,7 @@ from tempo_ir.index.expr import TRUE, Cond, compare, conj, free_symbols, negate
 
 
 @irdl_op_definition
-class ProgramOp(IRDLOperation):
+class ProgramOp(NominalOperation):
     """A recurrent-tensor program: declared dims and bounds, and a graph of ops in any order, cycles included.
 
     ```mlir

@@ -9,10 +9,11 @@ from abc import ABC, abstractmethod
 
 from xdsl.dialects.builtin import IndexType, i1
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from tempo_ir.dialects.operation import NominalOperation
 from tempo_ir.dialects.tile.attributes import (
     TileType,
     broadcast_shapes,
@@ -25,7 +26,7 @@ from tempo_ir.dialects.tile.attributes import (
 )
 
 
-class ElementwiseOp(IRDLOperation, ABC):
+class ElementwiseOp(NominalOperation, ABC):
     """One result, computed element by element from operands that broadcast together."""
 
     result = result_def()

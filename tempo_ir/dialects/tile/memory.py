@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
-    IRDLOperation,
     base,
     irdl_op_definition,
     operand_def,
@@ -30,6 +29,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
+from tempo_ir.dialects.operation import NominalOperation
 from tempo_ir.dialects.tile.attributes import (
     DYNAMIC,
     IntegersAttr,
@@ -44,7 +44,7 @@ from tempo_ir.dialects.tile.attributes import (
 
 
 @irdl_op_definition
-class ViewOp(IRDLOperation):
+class ViewOp(NominalOperation):
     """
     See the memory at a pointer as an array.
 
@@ -106,7 +106,7 @@ class ViewOp(IRDLOperation):
         return tuple(next(dynamic) if d == DYNAMIC else d for d in static)
 
 
-class AccessOp(IRDLOperation, ABC):
+class AccessOp(NominalOperation, ABC):
     """An op that reads or writes one block of a view."""
 
     view = operand_def(ViewType)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, UnitAttr, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     base,
     irdl_op_definition,
     operand_def,
@@ -17,6 +16,7 @@ from xdsl.irdl import (
 from xdsl.traits import ConstantLike, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from tempo_ir.dialects.operation import NominalOperation
 from tempo_ir.dialects.tile.attributes import (
     UI32,
     Kind,
@@ -34,7 +34,7 @@ from tempo_ir.dialects.tile.attributes import (
 
 
 @irdl_op_definition
-class ConstOp(IRDLOperation):
+class ConstOp(NominalOperation):
     """
     A number, as a scalar or filling a tile.
 
@@ -61,7 +61,7 @@ class ConstOp(IRDLOperation):
 
 
 @irdl_op_definition
-class IotaOp(IRDLOperation):
+class IotaOp(NominalOperation):
     """
     `start`, `start + 1`, ... as integers.
 
@@ -83,7 +83,7 @@ class IotaOp(IRDLOperation):
 
 
 @irdl_op_definition
-class InRangeOp(IRDLOperation):
+class InRangeOp(NominalOperation):
     """
     Which of `start`, `start + 1`, ... are below `limit`: what a load's mask is, as a value. Known true in blocks that
     are known to be full, so prefer it over a comparison of `tile.iota` (softmax's -inf).
@@ -107,7 +107,7 @@ class InRangeOp(IRDLOperation):
 
 
 @irdl_op_definition
-class SplatOp(IRDLOperation):
+class SplatOp(NominalOperation):
     """
     A tile filled with one scalar.
 
@@ -129,7 +129,7 @@ class SplatOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BroadcastOp(IRDLOperation):
+class BroadcastOp(NominalOperation):
     """
     Stretch axes of extent 1. Elementwise ops do so by themselves; a store does not.
 
@@ -152,7 +152,7 @@ class BroadcastOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ExpandOp(IRDLOperation):
+class ExpandOp(NominalOperation):
     """
     Insert an axis of extent 1 into a tile of rank 1: axis 1 makes a column, axis 0 a row.
 
@@ -192,7 +192,7 @@ def expanded_shape(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
 
 
 @irdl_op_definition
-class TransOp(IRDLOperation):
+class TransOp(NominalOperation):
     """
     Swap the two axes.
 
@@ -222,7 +222,7 @@ def _check_axis(value: SSAValue, axis: int) -> None:
 
 
 @irdl_op_definition
-class ReduceOp(IRDLOperation):
+class ReduceOp(NominalOperation):
     """
     Combine along an axis, which is dropped. `max` and `min` propagate NaN; `argmax` and `argmin` give the position of
     the first extreme value (of the first NaN, if any) as i32 or i64; `and` and `or` work bit by bit.
@@ -284,7 +284,7 @@ class ReduceOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ScanOp(IRDLOperation):
+class ScanOp(NominalOperation):
     """
     Running sum or product along an axis, including the element itself; `reverse` runs from the end.
 
@@ -330,7 +330,7 @@ class ScanOp(IRDLOperation):
 
 
 @irdl_op_definition
-class DotOp(IRDLOperation):
+class DotOp(NominalOperation):
     """
     `accumulator + lhs @ rhs`, of MxK and KxN, any M, K, N: a matrix times a vector is a dot too. f16, bf16 and f32
     accumulate in f32, f64 in f64, integers in an integer type at least as wide.
@@ -373,7 +373,7 @@ def accumulates(element: Attribute, total: Attribute) -> bool:
 
 
 @irdl_op_definition
-class PhiloxOp(IRDLOperation):
+class PhiloxOp(NominalOperation):
     """
     Random bits: the four words of Philox4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011).
 

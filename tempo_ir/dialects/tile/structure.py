@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, UnitAttr, i1, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, i1, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
-    IRDLOperation,
     irdl_op_definition,
     operand_def,
-    opt_prop_def,
     opt_region_def,
     prop_def,
     region_def,
@@ -25,11 +23,18 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, Pure, RecursiveMemoryEffect, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from tempo_ir.dialects.operation import NominalOperation
 from tempo_ir.dialects.tile.attributes import DYNAMIC, INDEX, IntegersAttr, TileType, ViewType
+
+STREAMS = "streams"
+"""The attribute of a kernel that finds nothing of what it reads in a cache: more is read before it runs again."""
+
+NEAR = "near"
+"""The attribute of one that finds all of it in a cache near by: little is read before it runs again."""
 
 
 @irdl_op_definition
-class KernelOp(IRDLOperation):
+class KernelOp(NominalOperation):
     """
     A kernel: a grid of programs, each of which runs the body with its own `tile.program_id`.
 
@@ -42,41 +47,27 @@ class KernelOp(IRDLOperation):
 
     Arguments are pointers and scalars. The grid gives the number of programs along each axis, `?` where only the launch
     knows it. Programs run in any order and at the same time. No two pointers may lead to the same memory if the kernel
-    writes it: a buffer updated in place is one argument.
-
-    `near grid [?]` says that what all its programs read has been read a moment ago and is in a cache near by, as the
-    weights of a small recurrence; it has no part in what the kernel computes.
+    writes it: a buffer updated in place is one argument. With the attribute `streams` operands come from memory rather
+    than from a cache, with `near` from one near by, which changes nothing but how a target reads them best.
     """
 
     name = "tile.kernel"
     sym_name = prop_def(StringAttr)
     grid = prop_def(IntegersAttr)
-    near = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), IsolatedFromAbove(), SymbolOpInterface())
 
     def __init__(self, name: str, grid: Sequence[int], body: Region):
         super().__init__(properties={"sym_name": StringAttr(name), "grid": IntegersAttr(tuple(grid))}, regions=[body])
 
-    @property
-    def is_near(self) -> bool:
-        """Whether what it reads is in a cache near by."""
-        return self.near is not None
-
-    @is_near.setter
-    def is_near(self, near: bool) -> None:
-        self.near = UnitAttr() if near else None
-
     @classmethod
     def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name()
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
-        near = parser.parse_optional_keyword("near") is not None
         parser.parse_keyword("grid")
         grid = IntegersAttr.parse_parameter(parser)
         attributes = parser.parse_optional_attr_dict_with_keyword()
         op = cls(name.data, grid, parser.parse_region(arguments))
-        op.is_near = near
         if attributes is not None:
             op.attributes |= attributes.data
         return op
@@ -86,7 +77,7 @@ class KernelOp(IRDLOperation):
         printer.print_symbol_name(self.sym_name.data)
         with printer.in_parens():
             printer.print_list(self.body.block.args, printer.print_block_argument)
-        printer.print_string(" near grid " if self.is_near else " grid ")
+        printer.print_string(" grid ")
         self.grid.print_parameter(printer)
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")
@@ -101,7 +92,7 @@ class KernelOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ProgramIdOp(IRDLOperation):
+class ProgramIdOp(NominalOperation):
     """`%p = tile.program_id 0`: this program's place along an axis of the grid."""
 
     name = "tile.program_id"
@@ -122,7 +113,7 @@ class ProgramIdOp(IRDLOperation):
 
 
 @irdl_op_definition
-class YieldOp(IRDLOperation):
+class YieldOp(NominalOperation):
     """Ends the body of a loop with the values it carries on; ends a branch with nothing."""
 
     name = "tile.yield"
@@ -135,7 +126,7 @@ class YieldOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ForOp(IRDLOperation):
+class ForOp(NominalOperation):
     """
     Counts from `low` to `high` (exclusive) by a positive step, carrying scalars and tiles from trip to trip.
 
@@ -263,7 +254,7 @@ def _with_yield(region: Region) -> Region:
 
 
 @irdl_op_definition
-class IfOp(IRDLOperation):
+class IfOp(NominalOperation):
     """
     Runs a branch for its stores. The condition is a scalar.
 

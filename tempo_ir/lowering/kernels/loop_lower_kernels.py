@@ -13,8 +13,10 @@ loop.launch @add(%x, %h)[16 * t, 16 * t - 16]
 ...
 tile.kernel @add(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %n0: index, %n1: index) grid [] { ... }
 ```
-The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves
-open. Equal kernels (of equal layers, of one leaf at several indices) are one. A leaf without a tile form stays as it is
+The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves open.
+Equal kernels (of equal layers, of one leaf at several indices) are one. On cpu those of a loop that reads more than
+caches hold are marked: `tile.kernel @add(...) grid [] attributes {streams}`, and products of one whose weights stay in
+a cache near by, `attributes {near}` (`kernels/footprint.py`). A leaf without a tile form stays as it is
 where the target can call the host (cpu), or where a library has it (a sort); elsewhere it is refused. Where a kernel
 may fail, a loop.check follows the launch. For a GPU two more steps belong to it, `loop-split-softmax` before and
 `loop-join-siblings` after.
@@ -27,7 +29,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
@@ -47,10 +49,10 @@ from tempo_ir.dialects.loop.ending import verify_ending
 from tempo_ir.dialects.loop.transfers import is_copied
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.tile.shape import DotOp
-from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
 from tempo_ir.index.expr import Index
 from tempo_ir.lowering.kernels.blocks import TARGETS
-from tempo_ir.lowering.kernels.footprint import near_leaves
+from tempo_ir.lowering.kernels.footprint import where_read
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
@@ -107,11 +109,11 @@ def lower_kernels(
         blocked = block_queries(program) if target == "cpu" else {}
         split_rows(program, TARGETS[target])
         order_axes(program)
-        lowering = _Lowering(program, target, names, made, blocked)
+        places = where_read(program) if target == "cpu" else dict[BodyOperation, str]()
+        lowering = _Lowering(program, target, names, made, blocked, places)
         literals = Literals(program)
         leaves = [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]
         leaves = [literals.separate(leaf) for leaf in leaves]
-        lowering.near = near_leaves(program) if target == "cpu" else set()
         gone: set[BodyOperation] = set()
         for loop in [loop for loop in program.walk() if isinstance(loop, ForOp) and loop.programs is not None]:
             gone |= lowering.persist(loop)
@@ -142,8 +144,8 @@ class _Lowering:
     made: Callable[[KernelOp], None] | None
     blocked: dict[BodyOperation, ForOp]
     """Kernels of all steps of a loop, with the loops that they stand for."""
-    near: set[BodyOperation] = field(default_factory=set[BodyOperation])
-    """Leaves whose operands stay in a cache from one iteration to the next."""
+    places: dict[BodyOperation, str]
+    """Of some leaves where their operands come from, as the attribute of their kernels says it."""
     translations: dict[Hashable, tuple[Translation, ...]] = field(
         default_factory=dict[Hashable, tuple[Translation, ...]]
     )
@@ -163,7 +165,7 @@ class _Lowering:
         """Replace a leaf by the launch of its kernel."""
         self._lay_out(leaf)
         buffers = leaf_buffers(leaf)
-        key = leaf_key(leaf), leaf in self.near
+        key = leaf_key(leaf), self.places.get(leaf)
         found = self.translations.get(key)
         if found is None:
             found = self.translations[key] = self._translated(leaf)
@@ -261,8 +263,9 @@ class _Lowering:
             if self.target == "cpu" or library_op(leaf) is not None:
                 return ()
             refuse(leaf, f"{unsupported}: it runs on cpu only, not on '{self.target}'")
-        if leaf in self.near and any(isinstance(op, DotOp) for op in translation.kernel.walk()):
-            translation.kernel.is_near = True
+        place = self.places.get(leaf)
+        if place == STREAMS or (place == NEAR and any(isinstance(op, DotOp) for op in translation.kernel.walk())):
+            translation.kernel.attributes[place] = UnitAttr()
         known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
         self.names.add(known.kernel.sym_name.data)
         if known is translation and self.made is not None:

@@ -95,7 +95,7 @@ def _counted(leaf: BodyOperation) -> tuple[str, ...]:
 def kernel_key(kernel: KernelOp) -> Hashable:
     """A kernel up to names."""
     values: dict[SSAValue, int] = {}
-    return kernel.grid, kernel.is_near, _block_key(kernel.body.block, values)
+    return kernel.grid, frozenset(kernel.attributes.items()), _block_key(kernel.body.block, values)
 
 
 def _block_key(block: Block, values: dict[SSAValue, int]) -> Hashable:
@@ -197,7 +197,7 @@ class _Attempt:
         grid = self._write(sinks)
         self.builder.set_grid([axis.extent if isinstance(axis.extent, int) else None for axis in grid])
         open_axes = tuple(axis.extent for axis in grid if not isinstance(axis.extent, int))
-        kernel = self.builder.finish()
+        kernel = self.builder.finish(verified=False)
         return Translation(kernel, (*self.builder.scalars, *open_axes), tuple(self.translator.failures))
 
     def _write(self, sinks: Sequence[Sink]) -> list[GridAxis]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from tempo_ir.dialects.tile.attributes import element_of, is_unsigned
+from tempo_ir.dialects.tile.attributes import DYNAMIC, element_of, is_unsigned, shape_of
 from tempo_ir.dialects.tile.elementwise import CastOp
 from tempo_ir.dialects.tile.memory import AccessOp, GatherOp, IndexedAccessOp, LoadOp
 from tempo_ir.dialects.tile.shape import TransOp
@@ -71,10 +72,13 @@ class Location:
 
 def describe(evaluator: Evaluator, op: AccessOp) -> Access:
     """The access of an op, with the checks that cannot be proved superfluous."""
-    view = op.view_op
-    starts = tuple(map(evaluator.index, op.indices))
-    dynamic = tuple(map(evaluator.index, view.dynamic))
-    offset = ZERO if view.offset is None else evaluator.index(view.offset)
+    named = evaluator.named.get(op)
+    if named is None:
+        view = op.view_op
+        named = evaluator.named[op] = tuple(op.indices), tuple(view.dynamic), view.offset
+    starts = tuple([evaluator.index(index) for index in named[0]])
+    dynamic = tuple([evaluator.index(size) for size in named[1]])
+    offset = ZERO if named[2] is None else evaluator.index(named[2])
     key = op, starts, dynamic, offset
     if key not in evaluator.accesses:
         evaluator.accesses[key] = _described(evaluator, op, starts, offset)
@@ -269,6 +273,16 @@ def stored_bytes(value: SSAValue) -> int:
     """The size of an element of a tile where it is loaded from."""
     op, _ = _source(value)
     return element_layout(element_of(op.result if isinstance(op, LoadOp) else value)).size
+
+
+def whole_bytes(value: SSAValue) -> int:
+    """The bytes of the array that a loaded tile is a block of, as far as its sizes are fixed, or else of the tile."""
+    op, _ = _source(value)
+    sizes = shape_of(value)
+    if isinstance(op, LoadOp):
+        axes = zip(op.view_type.shape.data, op.view_type.strides.data, op.block.data, strict=True)
+        sizes = [(extent or 1) if size == DYNAMIC else size for size, stride, extent in axes if stride != 0]
+    return prod(sizes) * stored_bytes(value)
 
 
 def has_pairs(value: SSAValue, axis: int) -> bool:

@@ -10,19 +10,26 @@ from tempo_ir.lowering.llvm.text import Register, Text
 class Linear:
     """`constant + sum of coefficient * register`, over i64. Immutable, compared and hashed by what it means."""
 
-    __slots__ = ("_hash", "_key", "constant", "terms")
+    __slots__ = ("_hash", "constant", "terms")
 
     def __init__(self, constant: int = 0, terms: Mapping[Register, int] | None = None):
         self.constant = constant
         self.terms = {register: n for register, n in terms.items() if n} if terms else {}
-        self._key = constant, frozenset((register.name, n) for register, n in self.terms.items())
-        self._hash = hash(self._key)
+        self._hash: int | None = None
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash((self.constant, self._named)) if self.terms else hash(self.constant)
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Linear) and self._key == other._key
+        if not isinstance(other, Linear) or self.constant != other.constant:
+            return False
+        return self.terms == other.terms or self._named == other._named
+
+    @property
+    def _named(self) -> frozenset[tuple[str, int]]:
+        return frozenset((register.name, n) for register, n in self.terms.items())
 
     def __repr__(self) -> str:
         return " + ".join([str(self.constant), *(f"{n} * {register.name}" for register, n in self.terms.items())])

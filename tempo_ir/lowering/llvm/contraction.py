@@ -11,24 +11,21 @@ The form of a dot follows the lanes of the points that are asked for:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import SSAValue
 
 from tempo_ir.dialects.tile.attributes import ReduceKind, bit_width, element_of, is_unsigned, shape_of
 from tempo_ir.dialects.tile.shape import DotOp, ReduceOp
-from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.lowering.llvm import access, shuffle
 from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize
 from tempo_ir.lowering.llvm.elementwise import convert, integer_extremum
 from tempo_ir.lowering.llvm.evaluate import ORIGIN, At, Evaluator, Point, has_lane
-from tempo_ir.lowering.llvm.memory import element_layout
+from tempo_ir.lowering.llvm.memory import LINE, element_layout
 from tempo_ir.lowering.llvm.text import AVX512_LANES, REDUCTION_FLAGS, Register, Text, Variable, suffix
 
 STREAMED_BYTES = 1 << 17
-"""A right operand of more bytes is taken to come from memory, not from a cache, where its kernel does not say that it
-is near."""
+"""A right operand of more bytes is taken to come from memory, not from a cache."""
 
 STREAMED_ROWS = 8
 """Most rows of the left operand for which that matters: with more the right one is read anew for the next rows, from
@@ -38,9 +35,6 @@ AHEAD_BYTES = 1 << 12
 """How long before they are read the lines of such an operand are asked for, where several of its rows are read at once:
 what is on a page of its own the processor does not foresee (measured: 2.5 times as fast for rows of 8 KB, 1.3 for rows
 of 4 KB). Rows that are read one after the other it does foresee (1.1 to 1.2 times as fast if nothing is asked for)."""
-
-LINE = 64
-"""Bytes of a cache line."""
 
 PAIRED_ROWS = 2
 """Most rows of the left operand that are spread over even and odd positions for the sake of a right one of bf16."""
@@ -123,8 +117,7 @@ def _dot_along_depth(evaluator: Evaluator, op: DotOp, points: Sequence[Point]) -
     """
     Operands as vectors along K. What is multiplied with one row is read one row after the other if it is large, as
     memory likes it; several rows take several at a time, each for all of them (measured: 1.2 to 1.4 times as fast from
-    the L3 cache at 2 to 8 rows, and 1.1 at 1). So does one row of what is in a cache near by (1.15 times as fast from
-    the L2 cache, whose lines come as fast as vectors of both operands are loaded).
+    the L3 cache at 2 to 8 rows, and 1.1 at 1).
     """
     sums, start = _vectors_along_depth(evaluator, op, points)
     initial = evaluator.at(start, points)
@@ -138,7 +131,7 @@ def _vectors_along_depth(evaluator: Evaluator, op: DotOp, points: Sequence[Point
     another of this form goes on where that one ends: sums across lanes are many instructions."""
     vectors, depth = dict[Point, Register](), shape_of(op.lhs)[1]
     kind = element_layout(element_of(op.result)).kind
-    for group in _streams(op, points):
+    for group in _streams(evaluator, op, points):
         vectors.update(zip(group, _sums_along_depth(evaluator, op, group, depth, kind), strict=True))
     own, before = [vectors[point] for point in points], op.accumulator.owner
     if not isinstance(before, DotOp) or op.accumulator in evaluator.environment:
@@ -156,8 +149,8 @@ def _sums_along_depth(
     text, lanes = evaluator.text, evaluator.lanes
     zero = text.constant(0, kind, lanes)
     columns = list(dict.fromkeys(point[1] for point in points))
-    comes_from_memory = _is_far(op) and op.rhs not in evaluator.environment
-    columns = columns if comes_from_memory and len(columns) > 1 else []
+    ahead = len(columns) > 1 and not evaluator.near and _comes_from_memory(evaluator, op)
+    columns = columns if ahead else []
     paired = _is_paired(evaluator, op, depth)
     unroll = min(max(1, 8 // len(points)), 4, -(-depth // lanes)) if len(points) <= 4 else 1
     unroll = max(2, unroll) if paired else unroll
@@ -188,13 +181,7 @@ def _is_paired(evaluator: Evaluator, op: DotOp, depth: int) -> bool:
     """Is the right operand of bf16 as it lies in memory, along K, and for so few rows that to convert it takes the
     time?"""
     few = shape_of(op.lhs)[0] <= PAIRED_ROWS and depth >= 2 * evaluator.lanes
-    return (
-        few
-        and element_of(op.result) == f32
-        and access.has_pairs(op.rhs, 0)
-        and _is_large(op)
-        and op.rhs not in evaluator.environment
-    )
+    return few and element_of(op.result) == f32 and access.has_pairs(op.rhs, 0) and _comes_from_memory(evaluator, op)
 
 
 def _paired_operands(evaluator: Evaluator, op: DotOp, points: Sequence[Point], start: Linear) -> list[Operands]:
@@ -228,21 +215,24 @@ def _ahead(op: DotOp, depth: At, columns: Sequence[At]) -> list[Point]:
 def _is_large(op: DotOp) -> bool:
     if shape_of(op.lhs)[0] > STREAMED_ROWS:
         return False
-    return prod(shape_of(op.rhs)) * access.stored_bytes(op.rhs) >= STREAMED_BYTES
+    return access.whole_bytes(op.rhs) >= STREAMED_BYTES
 
 
-def _is_far(op: DotOp) -> bool:
-    """Is the right operand large, for few rows, and not in a cache near by?"""
-    kernel = op.parent_op()
-    while kernel is not None and not isinstance(kernel, KernelOp):
-        kernel = kernel.parent_op()
-    return _is_large(op) and not (kernel is not None and kernel.is_near)
+def _comes_from_memory(evaluator: Evaluator, op: DotOp) -> bool:
+    """Is the right operand read where it is loaded from, and large, for few rows?"""
+    return _is_large(op) and op.rhs not in evaluator.environment
 
 
-def _streams(op: DotOp, points: Sequence[Point]) -> list[list[Point]]:
-    """The points that are computed in one loop along K: all, or, for one row of a right operand that comes from memory,
-    each alone, so that this one is read as memory likes it best."""
-    if not _is_far(op) or shape_of(op.lhs)[0] > 1 or access.has_pairs(op.rhs, 0):
+def _streams(evaluator: Evaluator, op: DotOp, points: Sequence[Point]) -> list[list[Point]]:
+    """The points that are computed in one loop along K: all, or, for one row of a large right operand, each alone, so
+    that this one is read as memory likes it best; from a cache near by lines come as fast as both operands are loaded.
+    """
+    if (
+        evaluator.near
+        or not _is_large(op)
+        or shape_of(op.lhs)[0] > 1
+        or (access.has_pairs(op.rhs, 0) and not evaluator.streams)
+    ):
         return [list(points)]
     groups: dict[At, list[Point]] = {}
     for point in points:

@@ -53,7 +53,7 @@ def apply(op: Operation, operands: Sequence[Register], store_rounds: bool = Fals
     return INTEGER_FUNCTIONS[type(op)](*operands, unsigned)
 
 
-CALLED_FROM = 8
+CALLED_FROM = 4
 """So many uses of one function in a kernel are calls: the code of each is a dozen instructions a vector, which take
 LLVM longer than all else of the kernel."""
 CALLED_VECTORS = 4

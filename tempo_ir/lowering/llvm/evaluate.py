@@ -17,20 +17,24 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects.tile.attributes import shape_of
+from tempo_ir.index.hashing import HashedOnce
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
 from tempo_ir.lowering.llvm.scratch import Scratch
 from tempo_ir.lowering.llvm.text import Register, Text
 
 if TYPE_CHECKING:
     from tempo_ir.lowering.llvm.access import Access
+    from tempo_ir.lowering.llvm.ahead import Ahead
 
 
 @dataclass(frozen=True, slots=True)
-class At:
+class At(HashedOnce):
     """A coordinate: one position, or with `lane` the positions from there on, one per lane."""
 
     position: Linear
     lane: bool = False
+
+    __hash__ = HashedOnce.__hash__
 
 
 Point = tuple[At, ...]
@@ -60,7 +64,17 @@ class Evaluator:
 
     called: frozenset[type[Operation]] = frozenset()
     """The elementary functions that are called instead of written out."""
+    named: dict[Operation, tuple[tuple[SSAValue, ...], tuple[SSAValue, ...], SSAValue | None]] = field(
+        default_factory=dict[Operation, tuple[tuple[SSAValue, ...], tuple[SSAValue, ...], "SSAValue | None"]]
+    )
+    """The scalars that accesses name: where they start, the sizes and strides of their memory, its offset."""
     accesses: dict[Hashable, Access] = field(default_factory=dict[Hashable, "Access"])
+    ahead: Ahead | None = None
+    """What products ask for, inside of a loop."""
+    streams: bool = False
+    """Do operands come from memory rather than from a cache?"""
+    near: bool = False
+    """Do they come from a cache near by?"""
 
     @property
     def lanes(self) -> int:
@@ -86,9 +100,10 @@ class Evaluator:
         return [known[point] for point in points]
 
     def _remembered(self, value: SSAValue, point: Point) -> Register | None:
+        key = value, point
         for frame in reversed(self.frames):
-            if (value, point) in frame:
-                return frame[value, point]
+            if (register := frame.get(key)) is not None:
+                return register
         return None
 
     def remember(self, value: SSAValue, point: Point, register: Register) -> None:

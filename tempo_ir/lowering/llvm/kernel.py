@@ -38,7 +38,7 @@ from tempo_ir.dialects.tile.shape import (
     SplatOp,
     TransOp,
 )
-from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
 from tempo_ir.lowering.llvm import access, contraction, random, values
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
 from tempo_ir.lowering.llvm.elementwise import called_functions
@@ -273,4 +273,5 @@ def _lowering(state: _Kernel, known: _Known, assume: bool) -> Lowering:
         bounds.learn(program, lower=[ZERO], upper=[] if grid[axis] == DYNAMIC else [Linear(grid[axis] - 1)])
     concurrent = DYNAMIC in grid or prod(grid) > 1
     evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment), called=state.called)
+    evaluator.streams, evaluator.near = (place in state.kernel.attributes for place in (STREAMS, NEAR))
     return Lowering(evaluator, state.plan, state.target, state.arena, known.programs, concurrent)

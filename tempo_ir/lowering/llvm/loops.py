@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from tempo_ir.dialects.tile.attributes import element_of, shape_of
 from tempo_ir.dialects.tile.structure import ForOp
 from tempo_ir.lowering.llvm.address import Linear, linear, materialize
+from tempo_ir.lowering.llvm.ahead import Ahead
 from tempo_ir.lowering.llvm.evaluate import is_index
 from tempo_ir.lowering.llvm.lanes import GATHER
 from tempo_ir.lowering.llvm.memory import element_layout
@@ -66,7 +67,9 @@ def _counted(lowering: Lowering, op: ForOp, low: Linear, high: Linear, carries: 
     with text.loop(materialize(text, low), materialize(text, high), op.step_size) as counter:
         last = high - (op.step_size if whole else 1)
         lowering.evaluator.bounds.learn(counter, lower=[low], upper=[last])
+        outside, lowering.evaluator.ahead = lowering.evaluator.ahead, Ahead.of(op, counter)
         _body(lowering, op, linear(counter), carries)
+        lowering.evaluator.ahead = outside
 
 
 def _carry(lowering: Lowering, op: ForOp, i: int) -> Carry:

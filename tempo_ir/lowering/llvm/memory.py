@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.dialects.builtin import BFloat16Type, Float16Type
 from xdsl.ir import Attribute
@@ -10,6 +11,9 @@ from xdsl.ir import Attribute
 from tempo_ir.dialects.tile.attributes import bit_width, is_bool, is_float
 from tempo_ir.lowering.llvm.address import Linear, materialize, offset_pointer
 from tempo_ir.lowering.llvm.text import BYTES, KINDS, Register, Text, suffix, vector_type
+
+LINE = 64
+"""Bytes of a cache line."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Element:
         return BYTES[self.storage]
 
 
+@lru_cache(maxsize=64)
 def element_layout(element: Attribute) -> Element:
     """How an element type of the tile dialect is held."""
     if isinstance(element, BFloat16Type):
@@ -148,14 +153,15 @@ def store_vector(buffer: Buffer, offset: Linear, x: Register, mask: Register | N
     text.line(f"call void @{name}({encoded.typed}, ptr align {element.size} {address.name}, {mask.typed})")
 
 
-def prefetch(buffer: Buffer, offset: Linear) -> None:
-    """Ask for the line of an element to be brought into the L2 cache; the address may be anywhere."""
+def prefetch(buffer: Buffer, offset: Linear, near: bool = False) -> None:
+    """Ask for the line of an element to be brought into the L2 cache, or the L1 cache if `near`; the address may be
+    anywhere."""
     text = buffer.pointer.text
     text.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     distance = materialize(text, offset)
     kind = KINDS[buffer.element.storage]
     address = text.pure(f"getelementptr {kind}, ptr {buffer.pointer.name}, {distance.typed}", "ptr", 0, distance)
-    text.line(f"call void @llvm.prefetch.p0(ptr {address.name}, i32 0, i32 2, i32 1)")
+    text.line(f"call void @llvm.prefetch.p0(ptr {address.name}, i32 0, i32 {3 if near else 2}, i32 1)")
 
 
 def lane_offsets(text: Text, stride: Linear | int) -> Register:

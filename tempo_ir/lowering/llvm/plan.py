@@ -3,9 +3,9 @@ What is kept and what is recomputed: per tile value, whether it is INLINE (compu
 in scratch (computed once, at its definition).
 
 - A reduction or a scan is in scratch.
-- A dot is inline if its one chain of uses leads pointwise, and through nothing heavy, to a store, a yield, a reduction
-  or a value in scratch: then its accumulators flow on in registers. (A heavy function inside a block of many
-  accumulators makes LLVM interleave and spill them.)
+- A dot is inline if its one chain of uses leads pointwise, through and beside nothing heavy, to a store, a yield, a
+  reduction or a value in scratch: then its accumulators flow on in registers. (A heavy function inside a block of many
+  accumulators makes LLVM interleave and spill them, and is computed element by element where these are no vectors.)
 - An elementwise value is in scratch if it is heavy and would be computed several times: several uses, a use that
   broadcasts it along a new axis, or a use in a deeper loop.
 - Operands of a dot: `_plan_dot`. Transposed stores: `_plan_store`.
@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from math import gcd
+from functools import cached_property
+from math import gcd, prod
 from types import MappingProxyType
 
 from xdsl.ir import Block, Operation, SSAValue, Use
@@ -39,6 +40,7 @@ from tempo_ir.dialects.tile.shape import (
 )
 from tempo_ir.dialects.tile.structure import ForOp, KernelOp, ProgramIdOp, YieldOp
 from tempo_ir.lowering.llvm.access import is_contiguous
+from tempo_ir.lowering.llvm.invariant import program_axes
 from tempo_ir.lowering.llvm.target import Target
 
 
@@ -119,7 +121,8 @@ times as fast at 16 and 32 rows of 256 to 1024)."""
 
 LANE_ROWS = 64
 """Most rows of the left operand that are lanes where the right one runs along K: it is then read in place, one number
-for each multiplication of a vector (measured: 1.3 times as fast as sums across lanes at 16 rows)."""
+for each multiplication of a vector (measured: 1.3 times as fast as sums across lanes at 16 rows). Not where the right
+one serves so many rows that turning it round once is nothing."""
 
 L1_WAY, L1_WAYS = 1 << 12, 8
 """Bytes after which lines fall together in the L1 cache, and how many of them it holds."""
@@ -142,6 +145,10 @@ class Plan:
     _depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     _order: dict[Operation, int] = field(default_factory=dict[Operation, int])
     _writes: dict[SSAValue, list[AccessOp]] = field(default_factory=dict[SSAValue, list[AccessOp]])
+
+    @cached_property
+    def _axes(self) -> Mapping[Operation, frozenset[int]]:
+        return program_axes(self.kernel)
 
     def __post_init__(self) -> None:
         for number, op in enumerate(self.kernel.walk()):
@@ -204,7 +211,7 @@ class Plan:
         return isinstance(user, ew.ElementwiseOp) and shape_of(user.result) != shape_of(value)
 
     def _reaches_sink(self, value: SSAValue) -> bool:
-        """Does the one chain of uses lead pointwise, through nothing heavy, to where the value is written?"""
+        """Does the one chain of uses lead pointwise, through and beside nothing heavy, to where it is written?"""
         uses = list(value.uses)
         if len(uses) != 1:
             return False
@@ -219,9 +226,23 @@ class Plan:
             return user.accumulator is value and self._reaches_sink(user.result)
         if not isinstance(user, ew.ElementwiseOp) or isinstance(user, HEAVY):
             return False
-        if shape_of(user.result) != shape_of(value):
+        if shape_of(user.result) != shape_of(value) or any(self._is_heavy(x) for x in user.operands if x is not value):
             return False
         return len(list(user.result.uses)) > 1 or self._reaches_sink(user.result)
+
+    def _is_heavy(self, value: SSAValue) -> bool:
+        """Is anything heavy computed where it is used?"""
+        pending, seen = [value], set[SSAValue]()
+        while pending:
+            value = pending.pop()
+            op = value.owner
+            if value in seen or isinstance(op, (Block, ForOp)) or not self.is_inline(value):
+                continue
+            if isinstance(op, HEAVY):
+                return True
+            seen.add(value)
+            pending += op.operands if isinstance(op, ew.ElementwiseOp) or is_free(op) else ()
+        return False
 
     def _plan_dot(self, op: DotOp) -> None:
         """
@@ -271,7 +292,28 @@ class Plan:
             return False
         if self.runs_along(op.rhs, 1) or not (self.runs_along(op.rhs, 0) and self.is_plain(op.rhs)):
             return False
-        return not self._collides(op.rhs)
+        return not self._collides(op.rhs) and not self._serves_many_rows(op)
+
+    def _serves_many_rows(self, op: DotOp) -> bool:
+        """Is the right operand the same for so many rows, those of other programs and iterations too, that to turn it
+        round once is less work than to turn the left one, for the columns of all programs, and the result?"""
+        maker = op.rhs.owner
+        if not isinstance(maker, Operation) or op.parent is not maker.parent:
+            return True
+        (rows, depth), columns = shape_of(op.lhs), shape_of(op.rhs)[1]
+        rows, columns = rows * self._programs(op.rhs), columns * max(1, self._programs(op.lhs))
+        return not rows or rows * (depth + columns) >= depth * columns
+
+    def _programs(self, value: SSAValue) -> int:
+        """How many programs share a value; 0 where only a call knows. Loops over programs whose number only a call
+        knows have the order of the axes (`loop_order`)."""
+        grid, maker = self.kernel.grid.data, value.owner
+        on = self._axes.get(maker) if isinstance(maker, Operation) else None
+        if on is None:
+            return 1
+        first = min(on, default=len(grid)) if DYNAMIC in grid else len(grid)
+        shared = [grid[axis] for axis in range(first) if axis not in on]
+        return 0 if DYNAMIC in shared else prod(shared)
 
     def _collides(self, value: SSAValue) -> bool:
         """Are the rows of a load such that one vector of them has more lines in the same place of the L1 cache than it

@@ -18,6 +18,7 @@ from tempo_ir.dialects.tile.memory import LoadOp
 from tempo_ir.dialects.tile.shape import DotOp
 from tempo_ir.dialects.tile.structure import ForOp
 from tempo_ir.lowering.llvm.address import Linear
+from tempo_ir.lowering.llvm.ahead import BlockOfRegisters
 from tempo_ir.lowering.llvm.contraction import for_each_block
 from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, has_lane
 from tempo_ir.lowering.llvm.scratch import Scratch
@@ -74,7 +75,8 @@ def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target
     shape = shape_of(value)
     # a vector of 64-bit elements takes two registers
     registers = target.registers // (2 if bit_width(element_of(value)) == 64 else 1)
-    blocks = block_shape(shape, lane, contains_dot(evaluator, value), registers, target.lanes)
+    dots = dots_of(evaluator, value)
+    blocks = block_shape(shape, lane, bool(dots), registers, target.lanes)
     vectors = prod(shape) / (1 if lane is None else min(shape[lane], target.lanes))
 
     def nest(axes: Sequence[int], at: dict[int, tuple[Linear, int]]) -> None:
@@ -93,6 +95,9 @@ def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target
             for_each_block(evaluator, shape[axis], step, body)
 
     def visit(at: dict[int, tuple[Linear, int]]) -> None:
+        if evaluator.ahead is not None:
+            starts = [at[axis][0] for axis in range(len(shape))]
+            evaluator.ahead.ask(evaluator, dots, BlockOfRegisters(starts, blocks.steps, shape))
         coordinates = [
             [At(at[axis][0] + i, axis == lane) for i in range(0, at[axis][1], target.lanes if axis == lane else 1)]
             for axis in range(len(shape))
@@ -110,20 +115,25 @@ def write_points(evaluator: Evaluator, value: SSAValue, points: Sequence[Point],
     evaluator.frames = outside
 
 
-def contains_dot(evaluator: Evaluator, value: SSAValue) -> bool:
-    """Does the inlined expression of `value` contain a dot?"""
+def dots_of(evaluator: Evaluator, value: SSAValue) -> list[DotOp]:
+    """The dots that the inlined expression of `value` contains."""
     seen: set[SSAValue] = set()
+    found: list[DotOp] = []
 
-    def visit(current: SSAValue) -> bool:
+    def visit(current: SSAValue) -> None:
         if current in seen or (current in evaluator.environment and current is not value):
-            return False
+            return
         seen.add(current)
         op = current.owner
-        if isinstance(op, (Block, ForOp, LoadOp)):
-            return False
-        return isinstance(op, DotOp) or any(visit(operand) for operand in op.operands if shape_of(operand))
+        if isinstance(op, DotOp):
+            found.append(op)
+        if not isinstance(op, (Block, ForOp, LoadOp)):
+            for operand in op.operands:
+                if shape_of(operand):
+                    visit(operand)
 
-    return visit(value)
+    visit(value)
+    return found
 
 
 def fill(evaluator: Evaluator, value: SSAValue, scratch: Scratch, lane: int | None, target: Target) -> None:

@@ -44,9 +44,10 @@ REDUCTION_FLAGS = "reassoc nsz contract"
 """Flags where the order of a sum is ours to choose."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Register:
-    """An LLVM value: `lanes` 0 for a scalar, else a vector. `level` is the loop level that defines it."""
+    """An LLVM value: `lanes` 0 for a scalar, else a vector. `level` is the loop level that defines it. Nobody changes
+    one; it is not frozen, as each would take three times as long to make, and a kernel has thousands."""
 
     name: str
     kind: str
@@ -254,9 +255,12 @@ class Text:
 
     def unify(self, *operands: Register | float) -> list[Register]:
         """Numbers become literals of the registers' kind, scalars vectors where there is a vector."""
-        kind = next(x.kind for x in operands if isinstance(x, Register))
-        registers = [x if isinstance(x, Register) else self.constant(x, kind) for x in operands]
-        return [self.broadcast(x) for x in registers] if any(x.lanes for x in registers) else registers
+        kind, lanes = "", 0
+        for x in operands:
+            if isinstance(x, Register):
+                kind, lanes = kind or x.kind, lanes or x.lanes
+        registers = [x if isinstance(x, Register) else self.constant(x, kind, lanes) for x in operands]
+        return [x if x.lanes else self.broadcast(x) for x in registers] if lanes else registers
 
     # -- arithmetic
 

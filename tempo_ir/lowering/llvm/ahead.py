@@ -1,0 +1,103 @@
+"""
+What the next iteration of a loop reads is asked for while the products of this one are computed.
+
+Rows that a loop takes block by block are a few pages each, far apart where programs take turns: the processor foresees
+little of them. Products leave memory idle, so that each block of registers of one asks for some of the lines.
+Measured, 64 rows of two arrays of 64 columns in each block, three products: 1.24 times as fast from memory, no slower
+from the caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import Operation
+
+from tempo_ir.dialects.tile.attributes import shape_of
+from tempo_ir.dialects.tile.memory import LoadOp
+from tempo_ir.dialects.tile.shape import DotOp
+from tempo_ir.dialects.tile.structure import ForOp
+from tempo_ir.lowering.llvm import access, memory
+from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize, product
+from tempo_ir.lowering.llvm.evaluate import Evaluator
+from tempo_ir.lowering.llvm.text import Register
+
+PRODUCTS = 1 << 16
+"""Multiplications of a dot from which on memory has time beside it."""
+
+LINES = 4
+"""Lines of a block from which on they are asked for."""
+
+
+@dataclass(frozen=True)
+class BlockOfRegisters:
+    """What a sink computes at once: where it begins, its steps, and the shape of the whole."""
+
+    starts: Sequence[Linear]
+    steps: Sequence[int]
+    shape: Sequence[int]
+
+    def share(self, evaluator: Evaluator, lines: int) -> tuple[Linear, int]:
+        """Of so many lines the first one for this block, and how many are."""
+        counts = [-(-extent // step) for extent, step in zip(self.shape, self.steps, strict=True)]
+        each = -(-lines // prod(counts))
+        first, size = ZERO, each
+        for start, step, count in zip(self.starts, self.steps, counts, strict=True):
+            number = start.times(size // step) if size % step == 0 else _quotient(evaluator, start, step).times(size)
+            first, size = first + number, size * count
+        return first, each
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """The loads of a loop's body that are asked for, by the dot beside which they are; `counter` grows by `step`."""
+
+    counter: Register
+    step: int
+    loads: Mapping[Operation, Sequence[LoadOp]]
+
+    @staticmethod
+    def of(op: ForOp, counter: Register) -> Ahead:
+        """What the products of a loop ask for; nothing where it has none that are large."""
+        body = list(op.body.block.ops)
+        dots = [inner for inner in body if isinstance(inner, DotOp) and _multiplications(inner) >= PRODUCTS]
+        loads = [inner for inner in body if isinstance(inner, LoadOp) and _lines(inner) >= LINES]
+        return Ahead(counter, op.step_size, {dot: loads[n :: len(dots)] for n, dot in enumerate(dots)})
+
+    def ask(self, evaluator: Evaluator, dots: Sequence[DotOp], block: BlockOfRegisters) -> None:
+        """Ask for what falls to a block of registers with these dots."""
+        for load in [load for dot in dots for load in self.loads.get(dot, ())]:
+            described = access.describe(evaluator, load)
+            now = described.offset
+            for axis in described.axes:
+                now = now + product(evaluator.text, axis.start, axis.stride)
+            following = now.substitute(self.counter, linear(self.counter) + self.step)
+            if following == now:
+                continue
+            line = memory.LINE // described.buffer.element.size
+            first, count = block.share(evaluator, _lines(load))
+            for n in range(count):
+                memory.prefetch(described.buffer, following + (first + n).times(line), near=True)
+
+
+def _quotient(evaluator: Evaluator, start: Linear, step: int) -> Linear:
+    """start / step, of a multiple of it."""
+    if start.is_constant:
+        return Linear(start.constant // step)
+    return linear(evaluator.text.binary("udiv", materialize(evaluator.text, start), step))
+
+
+def _multiplications(dot: DotOp) -> int:
+    return prod(shape_of(dot.lhs)) * shape_of(dot.rhs)[1]
+
+
+def _lines(load: LoadOp) -> int:
+    """The lines of a block that lies in one piece; 0 of another."""
+    strides, pitch = load.view_type.strides.data, 1
+    for axis, extent in reversed(list(zip(load.tile_axes, shape_of(load.result), strict=True))):
+        if strides[axis] != pitch:
+            return 0
+        pitch *= extent
+    return pitch * access.stored_bytes(load.result) // memory.LINE
