@@ -84,3 +84,17 @@ def test_products_ask_for_the_rows_of_the_next_iteration():
 
 def test_small_products_ask_for_nothing():
     assert asked(backward(16, 16, 16)) == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "heavy", "asked"), [(200, True, 12), (256, True, 16), (64, True, 0), (256, False, 0)]
+)
+def test_rows_of_a_launch_are_asked_for(columns: int, heavy: bool, asked: int):
+    """Where a launch says which row it is, the row is long, and much is computed of it."""
+    k = KernelBuilder("kernel", {"x": F32, "b": F32, "out": F32, "n": INDEX})
+    row = k.load(k.view(k["x"], [columns], offset=k["n"]), (0, columns))
+    row = row + k.load(k.view(k["b"], [columns]), (0, columns))
+    k.store(k.exp(row) if heavy else row * row, k.view(k["out"], [columns]), (0, columns))
+    kernel = k.finish()
+    assert lower_kernel(kernel, AVX512).definition.count("call void @llvm.prefetch") == asked
+    assert_same(kernel, [numbers(3, columns), numbers(columns), np.zeros(columns, np.float32), columns])

@@ -41,6 +41,7 @@ from tempo_ir.dialects.tile.shape import (
 from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
 from tempo_ir.lowering.llvm import access, contraction, random, values
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
+from tempo_ir.lowering.llvm.ahead import ask_first
 from tempo_ir.lowering.llvm.elementwise import called_functions
 from tempo_ir.lowering.llvm.evaluate import Evaluator, Handler
 from tempo_ir.lowering.llvm.invariant import loop_order, program_axes, program_levels
@@ -261,6 +262,7 @@ def _version(state: _Kernel, known: _Known, assume: bool) -> tuple[list[str], Se
     state.arena.reset()
     text.open()
     with nullcontext() if assume else text.keep_inside():
+        ask_first(lowering.evaluator, state.kernel)
         lowering.run(op for op in state.kernel.body.block.ops if op not in known.done)
     return text.close(), list(lowering.evaluator.bounds.conditions)
 
