@@ -34,10 +34,11 @@ BUSY = 1.5
 
 
 def write_page(directory: Path, page: Path, names: Sequence[str]) -> bool:
-    """Write the page from `directory`/NAME.json, and NAME-2.json for two threads; what has no report is left out.
-    Where there is none at all, the page stays as it is: whether it was written."""
-    files = {(name, threads): directory / report_name(name, threads) for name in names for threads in (1, 2)}
-    reports = {key: json.loads(path.read_text()) for key, path in files.items() if path.exists()}
+    """Write the page from `directory`/NAME.json, and NAME-2.json for two threads; what has no report is left out. Cases
+    that were run apart are in NAME.*.json. Where there is none at all, the page stays as it is: whether it was written.
+    """
+    found = {(name, threads): reports_of(directory, name, threads) for name in names for threads in (1, 2)}
+    reports = {key: merged(parts) for key, parts in found.items() if parts}
     if not reports:
         return False
     parts = [HEAD, *machine(list(reports.values())), *targets_of(reports)]
@@ -51,6 +52,27 @@ def write_page(directory: Path, page: Path, names: Sequence[str]) -> bool:
 def report_name(name: str, threads: int) -> str:
     """The file of the report of a benchmark."""
     return f"{name}.json" if threads == 1 else f"{name}-{threads}.json"
+
+
+def reports_of(directory: Path, name: str, threads: int) -> list[dict[str, Any]]:
+    """The reports of a benchmark, those of some cases after that of the others, in the order of their names."""
+    whole = directory / report_name(name, threads)
+    parts = sorted(directory.glob(f"{whole.stem}.*.json"))
+    return [json.loads(path.read_text()) for path in (whole, *parts) if path.exists()]
+
+
+def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Several reports as one, of the machine as it was in the busiest of them; of a case that stands in two the later
+    one counts."""
+    first, *others = reports
+    for other in others:
+        again = {(row["benchmark"], str(row["case"])) for row in other["rows"]}
+        for part in ("rows", "ratios", "profiles"):
+            first[part] = [x for x in first[part] if (x["benchmark"], str(x["case"])) not in again] + other[part]
+        first["sheets"] += other["sheets"]
+        first["notes"] += [note for note in other["notes"] if note not in first["notes"]]
+        first["machine"]["load"] = max(first["machine"]["load"], other["machine"]["load"])
+    return first
 
 
 def targets_of(reports: Mapping[tuple[str, int], Mapping[str, Any]]) -> Iterator[str]:

@@ -231,6 +231,23 @@ def test_targets_of_several_cases_and_of_sheets() -> None:
     assert found == {"spread of T": (1.25, False), SHARES: (1.5, True)}
 
 
+def test_cases_that_ran_apart_are_one_report(tmp_path: Path) -> None:
+    for number, (file, sizes) in enumerate({"kernels.json": (1, 2), "kernels.later.json": (2, 3)}.items()):
+        report = Report(notes=["as before"])
+        for size in sizes:
+            times = {name: [Measurement(number + 1.0, 1.0)] for name in ("tempo_ir", "torch")}
+            for name, mine in times.items():
+                report.add("kernels", {"size": size}, name, mine)
+            report.add_ratios("kernels", {"size": size}, times)
+        report.write_json(tmp_path / file)
+    merged = page.merged(page.reports_of(tmp_path, "kernels", 1))
+    ours = [(row["case"]["size"], row["median_s"]) for row in merged["rows"] if row["system"] == "tempo_ir"]
+    assert ours == [(1, 1.0), (2, 2.0), (3, 2.0)]
+    assert [ratio["case"]["size"] for ratio in merged["ratios"]] == [1, 2, 3]
+    assert merged["notes"] == ["as before"]
+    assert page.reports_of(tmp_path, "kernels", 2) == []
+
+
 def test_a_case_that_misses_a_target_is_profiled() -> None:
     profiled: list[str] = []
 

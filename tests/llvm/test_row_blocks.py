@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i64
 
+from tempo_ir.dialects.tile.attributes import PointerType
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.dialects.tile.shape import DotOp
 from tempo_ir.dialects.tile.structure import KernelOp
@@ -69,6 +70,26 @@ def test_weights_of_all_iterations_are_turned_round_once(target: Target):
     assert plan.of(dot.lhs) is Storage.INLINE
 
 
+def turned(rows: int, columns: int) -> KernelOp:
+    """The sum of x over iterations, stored with its axes swapped."""
+    k = KernelBuilder("turned", {"x": F32, "out": F32, "trips": INDEX})
+    x = k.view(k["x"], [3, rows, columns])
+    with k.loop(0, k["trips"], 1, [k.const(0.0, f32, [rows, columns])]) as loop:
+        loop.carry(loop.carried[0] + k.load(x, loop.index, (0, rows), (0, columns)))
+    k.store(loop.results[0].t, k.view(k["out"], [columns, rows]), (0, columns), (0, rows))
+    return k.finish()
+
+
+@pytest.mark.parametrize("target", ["widest", "avx2", "sse"])
+@pytest.mark.parametrize(("rows", "columns", "trips"), [(64, 64, 3), (37, 19, 3), (64, 64, 1), (64, 64, 0), (5, 64, 2)])
+def test_what_a_loop_carried_is_turned_round_in_registers(rows: int, columns: int, trips: int, target: str):
+    kernel = turned(rows, columns)
+    out = np.full((columns, rows), 7.0, np.float32)
+    assert_same(kernel, [numbers(3, rows, columns), out, trips], target=narrower(target))
+    if min(rows, columns) >= AVX512.lanes:
+        assert "scatter" not in lower_kernel(kernel, AVX512).definition
+
+
 def asked(kernel: KernelOp) -> int:
     """How many lines a kernel's text asks for into the nearest cache."""
     lines = lower_kernel(kernel, AVX512).definition.splitlines()
@@ -98,3 +119,57 @@ def test_rows_of_a_launch_are_asked_for(columns: int, heavy: bool, asked: int):
     kernel = k.finish()
     assert lower_kernel(kernel, AVX512).definition.count("call void @llvm.prefetch") == asked
     assert_same(kernel, [numbers(3, columns), numbers(columns), np.zeros(columns, np.float32), columns])
+
+
+def test_rows_whose_place_is_computed_are_not_asked_for():
+    k = KernelBuilder("kernel", {"x": F32, "places": PointerType(i64), "out": F32, "n": INDEX}, grid=[2])
+    place = k.load(k.view(k["places"], [2]), k.program_id(0)).to(INDEX)
+    row = k.load(k.view(k["x"], [3, 256], offset=k["n"]), place, (0, 256))
+    k.store(k.exp(row), k.view(k["out"], [2, 256]), k.program_id(0), (0, 256))
+    kernel = k.finish()
+    assert "llvm.prefetch" not in lower_kernel(kernel, AVX512).definition
+    assert_same(kernel, [numbers(4, 256), np.array([2, 0]), np.zeros((2, 256), np.float32), 256], (2,))
+
+
+def rows_found_later(block: int, inner_loop: bool) -> KernelOp:
+    """Products of some rows, then other rows, whose place an inner loop counts, or memory has."""
+    arguments = {"g": F32, "w": F32, "out": F32, "twice": F32, "places": PointerType(i64), "rows": INDEX}
+    k = KernelBuilder("later", arguments)
+    w = k.load(k.view(k["w"], [64, 64]), (0, 64), (0, 64))
+    g, out, twice = (k.view(k[name], [k["rows"], 64]) for name in ("g", "out", "twice"))
+    with k.loop(0, k["rows"] // block, 1) as loop:
+        rows = loop.index * block, block
+        product = k.dot(k.load(g, rows, (0, 64)), w, k.const(0.0, f32, [block, 64]))
+        k.store(product, out, rows, (0, 64))
+        if inner_loop:
+            with k.loop(0, loop.index, 1, [k.value(0)]) as inner:
+                inner.carry(inner.carried[0] + block)
+            start = inner.results[0]
+        else:
+            start = k.load(k.view(k["places"], [k["rows"]]), loop.index).to(INDEX) * block
+        k.store(k.load(g, (start + loop.index - loop.index, block), (0, 64)) * 2.0, twice, rows, (0, 64))
+        loop.carry()
+    return k.finish()
+
+
+@pytest.mark.parametrize("target", ["widest", "avx2", "sse"])
+@pytest.mark.parametrize("inner_loop", [True, False])
+def test_rows_whose_place_comes_after_a_product_are_not_asked_for(inner_loop: bool, target: str):
+    kernel, rows = rows_found_later(32, inner_loop), 128
+    places = np.array([2, 0, 3, 1] + [0] * (rows - 4))
+    zeros = np.zeros((rows, 64), np.float32)
+    arguments = [numbers(rows, 64), numbers(64, 64), zeros, zeros.copy(), places, rows]
+    assert_same(kernel, arguments, (), 1e-4, narrower(target))
+    assert asked(kernel) == asked(rows_alone(32))
+
+
+def rows_alone(block: int) -> KernelOp:
+    """The products without the other rows."""
+    k = KernelBuilder("alone", {"g": F32, "w": F32, "out": F32, "rows": INDEX})
+    w = k.load(k.view(k["w"], [64, 64]), (0, 64), (0, 64))
+    g, out = (k.view(k[name], [k["rows"], 64]) for name in ("g", "out"))
+    with k.loop(0, k["rows"] // block, 1) as loop:
+        rows = loop.index * block, block
+        k.store(k.dot(k.load(g, rows, (0, 64)), w, k.const(0.0, f32, [block, 64])), out, rows, (0, 64))
+        loop.carry()
+    return k.finish()

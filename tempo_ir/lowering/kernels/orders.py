@@ -5,7 +5,9 @@ Before: `%k = loop.alloc : !loop.buffer<(t: growing) 4x8x32xf32>`, read by `cont
 `%k[0:t + 1]`: each head reads 128 bytes of every kilobyte. After: `(t: growing inside 2) 4x8x32xf32`.
 
 It does not apply to what the caller gives or gets; where some window is read by anything else; where the axes beside
-are summed or belong to one operand only; where rows are copied to the host.
+are summed or belong to one operand only; where rows are copied to the host. Keys are not turned round besides, so that
+lanes would be positions (`inside 3`): no sums across lanes, but each step writes as many lines as a key has elements,
+and windows are as many streams (measured: decoding 1024 tokens takes 1.1 to 1.5 times as long).
 """
 
 from __future__ import annotations

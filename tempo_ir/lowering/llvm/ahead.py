@@ -18,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.ir import BlockArgument, Operation
+from xdsl.ir import Block, BlockArgument, Operation
 
 from tempo_ir.dialects.tile.attributes import shape_of
 from tempo_ir.dialects.tile.memory import LoadOp
-from tempo_ir.dialects.tile.shape import DotOp
+from tempo_ir.dialects.tile.shape import ConstOp, DotOp
 from tempo_ir.dialects.tile.structure import ForOp, KernelOp
 from tempo_ir.lowering.llvm import access, memory
 from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize, product
@@ -69,11 +69,18 @@ class Ahead:
 
     @staticmethod
     def of(op: ForOp, counter: Register) -> Ahead:
-        """What the products of a loop ask for; nothing where it has none that are large."""
+        """What the products of a loop ask for in turn, each of what it knows the place of; nothing where none of them
+        is large."""
         body = list(op.body.block.ops)
+        order: dict[Operation | Block, int] = {inner: number for number, inner in enumerate(body)}
         dots = [inner for inner in body if isinstance(inner, DotOp) and _multiplications(inner) >= PRODUCTS]
-        loads = [inner for inner in body if isinstance(inner, LoadOp) and _lines(inner) >= LINES]
-        return Ahead(counter, op.step_size, {dot: loads[n :: len(dots)] for n, dot in enumerate(dots)})
+        loads: dict[Operation, list[LoadOp]] = {dot: [] for dot in dots}
+        for number, load in enumerate(inner for inner in body if isinstance(inner, LoadOp) and _lines(inner) >= LINES):
+            scalars = (*load.indices, *load.view_op.operands)
+            placed = max((order.get(scalar.owner, -1) for scalar in scalars), default=-1)
+            if after := [dot for dot in dots if order[dot] > placed]:
+                loads[after[number % len(after)]].append(load)
+        return Ahead(counter, op.step_size, loads)
 
     def ask(self, evaluator: Evaluator, dots: Sequence[DotOp], block: BlockOfRegisters) -> None:
         """Ask for what falls to a block of registers with these dots."""
@@ -94,7 +101,9 @@ def ask_first(evaluator: Evaluator, kernel: KernelOp) -> None:
     if not any(isinstance(op, HEAVY) for op in kernel.walk()):
         return
     for load in [op for op in kernel.body.block.ops if isinstance(op, LoadOp) and _lines(op) in FIRST_LINES]:
-        if isinstance(load.view_op.offset, BlockArgument):
+        scalars = (*load.indices, *load.view_op.operands)
+        known = all(isinstance(scalar, BlockArgument) or isinstance(scalar.owner, ConstOp) for scalar in scalars)
+        if known and isinstance(load.view_op.offset, BlockArgument):
             described = access.describe(evaluator, load)
             start, line = _start(evaluator, described), memory.LINE // described.buffer.element.size
             for n in range(_lines(load)):

@@ -7,7 +7,7 @@
   `scalars` the bounds, then the seed, where each dim starts, and the most that a bound may be that a loop gives.
 - What only Python can do (host calls, leaves without a tile form, errors) is a *site*: `callbacks[1 + n]` is called,
   the values of the iterators round it behind the scalars. What it returns is not 0 when it raised: the program stops
-  and returns 1.
+  and returns 1. A row of integers that is to be put in order is a site too, after native code could not (`order`).
 - A loop that gives a bound is a site too, called when it has ended, with the bound.
 - Copies to the memory of the host and back are copies of bytes: here it is memory like any other.
 - A program that is *clocked*, for a profile, is given one more address, of i64 numbers: the cycles of the call, then of
@@ -29,6 +29,7 @@ from tempo_ir.dialects.tile.structure import KernelOp
 from tempo_ir.index import And, Binary, Compare, Cond, Const, Expr, MinMax, Or, Sym, Truth
 from tempo_ir.lowering.kernels.draws import SEED, start_of
 from tempo_ir.lowering.kernels.layout import Layout, array_of, element_bytes, most_of
+from tempo_ir.lowering.llvm import order
 from tempo_ir.lowering.llvm.parallel import run_name
 from tempo_ir.lowering.llvm.target import Target
 
@@ -70,6 +71,8 @@ class HostProgram:
     scalars: tuple[str, ...]
     sites: tuple[Site, ...]
     launches: tuple[loop.LaunchOp, ...]
+    orders: tuple[str, ...]
+    """The kinds of keys that it has put in order by functions of `order`."""
 
 
 def scalar_names(program: loop.ProgramOp) -> tuple[str, ...]:
@@ -92,7 +95,8 @@ def lower_host(
     counts = has_cycle_counter(target)
     text = _HostText(program, kernels, split, has_cycle_counter=counts, clocked=clocked and counts)
     text.block(program.body.block)
-    return HostProgram(text.finished(), text.buffers, scalar_names(program), tuple(text.sites), tuple(text.launches))
+    sites, launches, orders = tuple(text.sites), tuple(text.launches), tuple(text.orders)
+    return HostProgram(text.finished(), text.buffers, scalar_names(program), sites, launches, orders)
 
 
 def has_cycle_counter(target: Target) -> bool:
@@ -125,6 +129,8 @@ class _HostText:
         self.symbols: dict[str, str] = {}
         self.iterators: list[str] = []
         self.exits = 0
+        self.orders: dict[str, None] = {}
+        """The kinds of keys that native code puts in order."""
         for number, name in enumerate(scalar_names(program)):
             self.symbols[name] = self._loaded("i64", "%scalars", number)
         self.numbers: dict[SSAValue, int] = {buffer: number for number, buffer in enumerate(self.buffers)}
@@ -390,8 +396,19 @@ class _HostText:
         self._site(op, f"{name}.right")
 
     def call_back(self, op: loop.AccessOperation) -> None:
-        """What Python runs."""
-        self._site(op, f"{self.fresh()}.go")
+        """What Python runs; a row of integers is put in order by native code, where it can."""
+        after = f"{self.fresh()}.go"
+        if op.reads and op.writes:
+            source, target = (array_of(access, self.layout(access.buffer)) for access in (op.reads[0], op.writes[0]))
+            kind = order.keys_of(op, source, target)
+            if kind is not None:
+                self.orders[kind] = None
+                count = source.axes[0].extent
+                arguments = [f"ptr {self.address(access)}" for access in (op.reads[0], op.writes[0])]
+                arguments.append(f"i64 {count if isinstance(count, int) else self.integer(count)}")
+                result = self.value(f"call i32 @{order.function_name(kind)}({', '.join(arguments)})")
+                self.branch(self.value(f"icmp eq i32 {result}, 1"), f"{after}.python", after)
+        self._site(op, after)
 
     def _site(self, op: Operation, after: str) -> None:
         """Python runs an operation, with the values of the iterators round it; of a loop that ended, with the bound."""

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop
 from tempo_ir.dialects.tile.structure import KernelOp
+from tempo_ir.lowering.llvm import order
 from tempo_ir.lowering.llvm.host import DECLARATIONS, HostProgram, kernels_of, lower_host
 from tempo_ir.lowering.llvm.kernel import KernelCode, lower_kernel, module_text
 from tempo_ir.lowering.llvm.parallel import can_split, parallel_text, run_name
@@ -38,7 +39,8 @@ class LoweredModule:
         """All of it as one LLVM module."""
         kernels = module_text(self.kernels, self.target, self.parallel)
         declarations = [line for line in DECLARATIONS if line.split("@")[1].split("(")[0] not in kernels]
-        return "\n".join([kernels, *declarations, self.host.text])
+        orders = order.functions_text(self.host.orders)
+        return "\n".join([kernels, *declarations, orders, self.host.text])
 
     @property
     def scratch_bytes(self) -> int:
@@ -84,6 +86,9 @@ class ModuleLowering:
         if self._ready is not None:
             called = [code.called(run_name(code.name), "ptr") for code in lowered.kernels if code.name in split]
             called += [code.called(code.name) for code in lowered.kernels if code.name not in split]
+            called += [order.declaration(kind) for kind in host.orders]
+            if host.orders:
+                self._ready("\n".join([*DECLARATIONS, order.functions_text(host.orders)]), OPTIMISED)
             text = "\n".join([*called, *DECLARATIONS, host.text])
             self._ready(text, PLAIN if len(text) > LONG_HOST_CHARACTERS else OPTIMISED)
         return lowered

@@ -379,7 +379,9 @@ class Plan:
         op = value.owner
         if self.of(value) is Storage.ROWS and not computed:
             return axis == 0
-        if isinstance(op, (Block, ForOp, SplatOp, ConstOp)) or not (computed or self.is_inline(value)):
+        if isinstance(op, ForOp):
+            return axis == len(shape_of(value)) - 1  # as what loops carry mostly lies
+        if isinstance(op, (Block, SplatOp, ConstOp)) or not (computed or self.is_inline(value)):
             return True
         if isinstance(op, (LoadOp, GatherOp)):
             return is_contiguous(op, axis)

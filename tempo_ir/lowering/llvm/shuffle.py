@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tempo_ir.lowering.llvm.text import REDUCTION_FLAGS, Register, suffix
+from tempo_ir.lowering.llvm.text import BYTES, REDUCTION_FLAGS, Register, suffix
 
 
 def shuffle(a: Register, b: Register, order: Sequence[int]) -> Register:
@@ -66,13 +66,47 @@ def can_sum_together(count: int, lanes: int) -> bool:
     return 1 < count <= lanes and count & (count - 1) == 0
 
 
+GROUP_BITS = 128
+"""Bits of the groups of lanes within which instructions interleave two vectors."""
+
+
 def transpose(rows: Sequence[Register]) -> list[Register]:
-    """As many vectors as they have lanes, transposed by rounds of interleaving two."""
+    """
+    As many vectors as they have lanes, transposed: squares within groups of lanes by rounds of interleaving two
+    vectors, then the groups by rounds of taking the even and the odd ones of two. Each is an instruction without a
+    table of lanes (`vunpcklps`, `vshuff32x4`, `zip1`), and LLVM, which would look through all rounds for a better one
+    in half of the time that it takes for the kernel, sees one round at a time.
+    """
     lanes = len(rows)
-    half = lanes // 2
-    low = [lane // 2 + (lanes if lane % 2 else 0) for lane in range(lanes)]
+    group = min(lanes, GROUP_BITS // (8 * BYTES[rows[0].kind]))
+    squares = [_transposed_squares(rows[i : i + group], group) for i in range(0, lanes, group)]
+    columns = [_transposed_groups(column, group) for column in zip(*squares, strict=True)]
+    return [row for rows in zip(*columns, strict=True) for row in rows]
+
+
+def _transposed_squares(rows: Sequence[Register], group: int) -> list[Register]:
+    """As many vectors as a group has lanes: row i has lane i of each group of them."""
+    lanes, half = rows[0].lanes, group // 2
+    starts = [start for first in range(0, lanes, group) for start in range(first, first + half)]
+    low = [lane for start in starts for lane in (start, start + lanes)]
     high = [lane + half for lane in low]
     rows = list(rows)
-    for _ in range(lanes.bit_length() - 1):
-        rows = [shuffle(rows[i], rows[i + half], order) for i in range(half) for order in (low, high)]
+    for _ in range(group.bit_length() - 1):
+        rows = _fenced([shuffle(rows[i], rows[i + half], order) for i in range(half) for order in (low, high)])
     return rows
+
+
+def _transposed_groups(rows: Sequence[Register], group: int) -> list[Register]:
+    """As many vectors as they have groups of lanes, transposed."""
+    lanes, count = rows[0].lanes, len(rows)
+    even = [first + lane for first in range(0, 2 * lanes, 2 * group) for lane in range(group)]
+    odd = [lane + group for lane in even]
+    rows = list(rows)
+    for _ in range(count.bit_length() - 1):
+        rows = _fenced([shuffle(rows[i], rows[i + 1], order) for order in (even, odd) for i in range(0, count, 2)])
+    return rows
+
+
+def _fenced(rows: Sequence[Register]) -> list[Register]:
+    """The same vectors, of which LLVM does not look at how they were made."""
+    return [row.text.intrinsic("arithmetic.fence", row) if row.is_float else row for row in rows]

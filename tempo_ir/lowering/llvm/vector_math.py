@@ -15,8 +15,12 @@ from types import MappingProxyType
 from tempo_ir.lowering.llvm.text import AVX512_LANES, Register, Text, vector_type
 
 LOG2_E = 1.4426950408889634
+LN2 = 0.6931471805599453
 LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
 """ln 2 in two parts, the first of few bits, so that n * LN2_HIGH is exact."""
+
+EXPONENT_BIAS = 127
+"""What is added to the exponent of an f32 where it is stored."""
 
 ROUND_MAGIC = 12582912.0
 """1.5 * 2**23: an f32 of magnitude below 2**22 added to it is rounded to an integer, which stands in its low bits."""
@@ -121,30 +125,31 @@ def scale(x: Register, n: Register) -> Register:
 
 def power_of_two(n: Register) -> Register:
     """2**n as an f32, of an i32 of -126 to 127; the bits of n above the lowest 9 do not count."""
-    return n.text.bits((n << 23) + (127 << 23), "f32")
+    return n.text.bits((n << 23) + (EXPONENT_BIAS << 23), "f32")
 
 
-def reduce_exponent(x: Register, halves: int = 1) -> tuple[Register, Register, Register]:
-    """x = n ln 2 + r with |r| <= ln(2) / 2: n as an f32, n in the lowest bits of an i32, and r; |x| < 2**20. With
-    `halves` = 2 n counts halves of ln 2, and |r| <= ln(2) / 4."""
-    shifted = x * (LOG2_E * halves) + ROUND_MAGIC
-    n = shifted - ROUND_MAGIC
-    return n, x.text.bits(shifted, "i32"), x - n * (LN2_HIGH / halves) - n * (LN2_LOW / halves)
+def reduce_exponent(x: Register) -> tuple[Register, Register]:
+    """x = n ln 2 + r with |r| <= ln(2) / 2: n as an f32, and r; |x| < 2**20."""
+    n = x * LOG2_E + ROUND_MAGIC - ROUND_MAGIC
+    return n, x - n * LN2_HIGH - n * LN2_LOW
 
 
 def exp(x: Register) -> Register:
     """e to the x; 0 below -104, infinity above 88.72."""
-    n, _, r = reduce_exponent(at_least(at_most(x, 89.0), -104.0))
+    n, r = reduce_exponent(at_least(at_most(x, 89.0), -104.0))
     return scale(polynomial(r, (*EXP_COEFFICIENTS, 1.0, 1.0)), n)
 
 
 def tanh(x: Register) -> Register:
     """
     Hyperbolic tangent. With x = n ln(2) / 2 + r and t = tanh(r), exp(2x) is 2**n (1 + t) / (1 - t), so that tanh(x) is
-    (2**n - 1 + (2**n + 1) t) / (2**n + 1 + (2**n - 1) t): t itself near 0, hence as accurate there.
+    (2**n - 1 + (2**n + 1) t) / (2**n + 1 + (2**n - 1) t): t itself near 0, hence as accurate there. What n ln(2) / 2
+    lacks in one f32, n times 2**-30, does not show, since tanh is the flatter the greater n is.
     """
-    _, n, r = reduce_exponent(at_least(at_most(x, 9.1), -9.1), halves=2)
-    square, power = r * r, power_of_two(n)
+    x, magic = at_least(at_most(x, 9.1), -9.1), ROUND_MAGIC + EXPONENT_BIAS
+    shifted = x * (2 * LOG2_E) + magic
+    r = x - (shifted - magic) * (LN2 / 2)
+    square, power = r * r, x.text.bits(x.text.bits(shifted, "i32") << 23, "f32")
     t = polynomial(square, TANH_COEFFICIENTS) * (square * r) + r
     less, more = power - 1.0, power + 1.0
     return (t * more + less) / (t * less + more)
@@ -158,7 +163,7 @@ def sigmoid(x: Register) -> Register:
     if x.kind != "f32":
         power = x.text.intrinsic("exp", -magnitude(x))
         return x.text.select(x.text.compare("olt", x, 0.0), power, 1.0) / (power + 1.0)
-    n, _, r = reduce_exponent(at_least(at_most(x, 40.0), -105.0))
+    n, r = reduce_exponent(at_least(at_most(x, 40.0), -105.0))
     square, (high, low) = r * r, TANH_COEFFICIENTS
     t = polynomial(square, (high / 16, low / 4)) * (square * r) + r
     power = scale(t + 2.0, n)
