@@ -9,9 +9,9 @@ from xdsl.ir import Attribute
 
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.dialects.tile.shape import DotOp
-from tempo_ir.dialects.tile.structure import STREAMS, KernelOp
+from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
 from tempo_ir.lowering.llvm.engine import host_target
-from tempo_ir.lowering.llvm.invariant import program_levels
+from tempo_ir.lowering.llvm.invariant import loop_order, program_axes, program_levels
 from tempo_ir.lowering.llvm.jit import compile_kernel
 from tempo_ir.lowering.llvm.kernel import lower_kernel
 from tempo_ir.lowering.llvm.plan import Plan, Storage
@@ -84,6 +84,19 @@ def test_weights_that_no_cache_holds(depth: int, block: int, element: Attribute,
     assert (compile_text(case.kernel) != here) is (element == bf16)  # else they are read so in any case
 
 
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("rows", "element"), [(1, f32), (2, f32), (1, bf16)])
+def test_weights_that_are_near(rows: int, element: Attribute, target: str):
+    """Those of one row are read several at a time too, and nothing is asked for."""
+    case = kernels.linear(np.random.default_rng(0), rows, 262, 331, 262, 331, element)
+    before = lower_kernel(case.kernel, AVX512).definition
+    case.kernel.attributes[NEAR] = UnitAttr()
+    assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
+    after = lower_kernel(case.kernel, AVX512).definition
+    assert after != before
+    assert "llvm.prefetch" not in after
+
+
 @pytest.mark.parametrize(
     ("rows", "columns", "depth", "target", "storage"),
     [
@@ -148,7 +161,7 @@ def test_the_same_rows_are_computed_once():
     first, second = (op for op in kernel.walk() if isinstance(op, DotOp))
     assert first.lhs is second.lhs
     assert first.rhs is not second.rhs
-    levels = program_levels(kernel)
+    levels = program_levels(program_axes(kernel), (0,))
     assert levels[first.lhs.owner] == 1  # no program has its own
     assert levels[first] == 0
     kernel.verify()
@@ -181,8 +194,37 @@ def test_what_programs_along_one_axis_share(axis: int):
     out = k.view(k["out"], [3, 2, 20])
     k.store(y * k.reduce("sum", y, 0) + (programs[0] + programs[1]).to(f32), out, *programs, (0, 20))
     kernel = k.finish()
-    assert program_levels(kernel)[y.ssa.owner] == axis
+    assert program_levels(program_axes(kernel), (0, 1))[y.ssa.owner] == axis
     assert_same(kernel, [numbers(3, 20), np.zeros((3, 2, 20), np.float32)], (3, 2))
+
+
+def product(rows: int, columns: int, depth: int, row: int, column: int) -> KernelOp:
+    """x @ w.T, of which each program has `row` rows and `column` columns; programs are numbered by rows first."""
+    k = KernelBuilder("kernel", dict.fromkeys(("x", "w", "out"), F32), grid=[rows // row, columns // column])
+    at = k.program_id(0) * row, k.program_id(1) * column
+    x = k.load(k.view(k["x"], [rows, depth]), (at[0], row), (0, depth))
+    w = k.load(k.view(k["w"], [columns, depth]), (at[1], column), (0, depth))
+    y = k.dot(x, w.t, k.const(0.0, f32, [row, column]))
+    k.store(y, k.view(k["out"], [rows, columns]), (at[0], row), (at[1], column))
+    return k.finish()
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "column", "storage", "order"),
+    [
+        (64, 1024, 32, Storage.ROWS, (1, 0)),  # rows are turned round once for all columns
+        (32, 1024, 32, Storage.ROWS, (1, 0)),
+        (64, 1024, 512, Storage.ROWS, (0, 1)),  # where there are few blocks of these to be turned round for
+        (512, 1024, 32, Storage.INLINE, (0, 1)),  # columns once for all rows
+    ],
+)
+def test_what_is_turned_round_once(rows: int, columns: int, column: int, storage: Storage, order: tuple[int, ...]):
+    kernel = product(rows, columns, 256, 32, column)
+    plan = Plan(kernel, AVX512)
+    assert lhs_storage(kernel, AVX512) is storage
+    assert loop_order(kernel, program_axes(kernel), lambda value: not plan.is_inline(value)) == order
+    arguments = [numbers(rows, 256), numbers(columns, 256), np.zeros((rows, columns), np.float32)]
+    assert_same(kernel, arguments, (rows // 32, columns // column))
 
 
 def test_a_grid_without_programs_reads_nothing():

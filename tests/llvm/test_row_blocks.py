@@ -107,6 +107,30 @@ def test_small_products_ask_for_nothing():
     assert asked(backward(16, 16, 16)) == 0
 
 
+@pytest.mark.parametrize(
+    ("columns", "heavy", "asked"), [(200, True, 12), (256, True, 16), (64, True, 0), (256, False, 0)]
+)
+def test_rows_of_a_launch_are_asked_for(columns: int, heavy: bool, asked: int):
+    """Where a launch says which row it is, the row is long, and much is computed of it."""
+    k = KernelBuilder("kernel", {"x": F32, "b": F32, "out": F32, "n": INDEX})
+    row = k.load(k.view(k["x"], [columns], offset=k["n"]), (0, columns))
+    row = row + k.load(k.view(k["b"], [columns]), (0, columns))
+    k.store(k.exp(row) if heavy else row * row, k.view(k["out"], [columns]), (0, columns))
+    kernel = k.finish()
+    assert lower_kernel(kernel, AVX512).definition.count("call void @llvm.prefetch") == asked
+    assert_same(kernel, [numbers(3, columns), numbers(columns), np.zeros(columns, np.float32), columns])
+
+
+def test_rows_whose_place_is_computed_are_not_asked_for():
+    k = KernelBuilder("kernel", {"x": F32, "places": PointerType(i64), "out": F32, "n": INDEX}, grid=[2])
+    place = k.load(k.view(k["places"], [2]), k.program_id(0)).to(INDEX)
+    row = k.load(k.view(k["x"], [3, 256], offset=k["n"]), place, (0, 256))
+    k.store(k.exp(row), k.view(k["out"], [2, 256]), k.program_id(0), (0, 256))
+    kernel = k.finish()
+    assert "llvm.prefetch" not in lower_kernel(kernel, AVX512).definition
+    assert_same(kernel, [numbers(4, 256), np.array([2, 0]), np.zeros((2, 256), np.float32), 256], (2,))
+
+
 def rows_found_later(block: int, inner_loop: bool) -> KernelOp:
     """Products of some rows, then other rows, whose place an inner loop counts, or memory has."""
     arguments = {"g": F32, "w": F32, "out": F32, "twice": F32, "places": PointerType(i64), "rows": INDEX}

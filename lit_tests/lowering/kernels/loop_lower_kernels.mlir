@@ -100,3 +100,69 @@ loop.program @large dims(t: T, u: U) where T >= 1 and U >= 1 {
     loop.yield %r : tensor<3xf32>
   }
 }
+
+// -----
+
+// What all that an iteration touches is, and no more than 1.25 MB, stays in a cache near by: the weights of a small
+// recurrence, of which it takes a row of its inputs each time. Weights of the iteration do not, nor do large ones, nor
+// is it known where rows have no fixed number.
+
+// CHECK-LABEL: loop.program @near
+// CHECK:      loop.for t = 0 to T {
+// CHECK-NEXT:   loop.launch @contract_slice_add(
+// CHECK:      loop.for t = 0 to T {
+// CHECK-NEXT:   loop.launch @contract_slice_add_2(
+// CHECK:      loop.for t = 0 to T {
+// CHECK-NEXT:   loop.launch @contract_kernel(
+// CHECK:      loop.for t = 0 to T {
+// CHECK-NEXT:   loop.launch @contract_kernel_2(
+// CHECK:        loop.launch @sum_kernel(
+// CHECK:      tile.kernel @contract_slice_add({{.*}}) grid [] attributes {near} {
+// CHECK:      tile.kernel @contract_slice_add_2({{.*}}) grid [] {
+// CHECK:      tile.kernel @contract_kernel({{.*}}) grid [16] {
+// CHECK:      tile.kernel @contract_kernel_2({{.*}}) grid [] {
+// CHECK:      tile.kernel @sum_kernel({{.*}}) grid [] {
+loop.program @near dims(t: T) where T >= 1 {
+  %w = loop.parameter "w" : !loop.buffer<256x256xf32>
+  %large = loop.parameter "large" : !loop.buffer<1024x1024xf32>
+  %many = loop.input "many" : !loop.buffer<(t: full) 256x256xf32>
+  %x = loop.input "x" : !loop.buffer<(t: full) 256xf32>
+  %h = loop.output "h" : !loop.buffer<(t: full) 256xf32>
+  %g = loop.output "g" : !loop.buffer<(t: full) 256xf32>
+  %l = loop.output "l" : !loop.buffer<(t: full) 1024xf32>
+  %s = loop.output "s" : !loop.buffer<(t: full) 256xf32>
+  %o = loop.alloc : !loop.buffer<256xf32>
+  %p = loop.alloc : !loop.buffer<1024xf32>
+  loop.for t = 0 to T {
+    loop.compute at (t = t) ins(%a = %o, %b = %w, %xs = %x[0:T]) outs(%o) {
+      %m = sdg.contract "k,nk->n" %a, %b : (tensor<256xf32>, tensor<256x256xf32>) -> tensor<256xf32>
+      %row = sdg.slice %xs take [t, 0:256] : (tensor<?x256xf32, #sdg.size<T>>) -> tensor<256xf32>
+      %r = sdg.add %m, %row : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+      loop.yield %r : tensor<256xf32>
+    }
+  }
+  loop.for t = 0 to T {
+    loop.compute at (t = t) ins(%a = %o, %b = %many[t], %xs = %x[0:T]) outs(%o) {
+      %m = sdg.contract "k,nk->n" %a, %b : (tensor<256xf32>, tensor<256x256xf32>) -> tensor<256xf32>
+      %row = sdg.slice %xs take [t, 0:256] : (tensor<?x256xf32, #sdg.size<T>>) -> tensor<256xf32>
+      %r = sdg.add %m, %row : (tensor<256xf32>, tensor<256xf32>) -> tensor<256xf32>
+      loop.yield %r : tensor<256xf32>
+    }
+  }
+  loop.for t = 0 to T {
+    loop.compute at (t = t) ins(%a = %p, %b = %large) outs(%l[t]) {
+      %m = sdg.contract "k,nk->n" %a, %b : (tensor<1024xf32>, tensor<1024x1024xf32>) -> tensor<1024xf32>
+      loop.yield %m : tensor<1024xf32>
+    }
+  }
+  loop.for t = 0 to T {
+    loop.compute at (t = t) ins(%a = %o, %b = %w) outs(%g[t]) {
+      %m = sdg.contract "k,nk->n" %a, %b : (tensor<256xf32>, tensor<256x256xf32>) -> tensor<256xf32>
+      loop.yield %m : tensor<256xf32>
+    }
+    loop.compute at (t = t) ins(%xs = %x[0:t + 1]) outs(%s[t]) {
+      %m = sdg.sum %xs axes [0] : (tensor<?x256xf32, #sdg.size<t + 1>>) -> tensor<256xf32>
+      loop.yield %m : tensor<256xf32>
+    }
+  }
+}

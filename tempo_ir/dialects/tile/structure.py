@@ -29,6 +29,9 @@ from tempo_ir.dialects.tile.attributes import DYNAMIC, INDEX, IntegersAttr, Tile
 STREAMS = "streams"
 """The attribute of a kernel that finds nothing of what it reads in a cache: more is read before it runs again."""
 
+NEAR = "near"
+"""The attribute of one that finds all of it in a cache near by: little is read before it runs again."""
+
 
 @irdl_op_definition
 class KernelOp(NominalOperation):
@@ -45,7 +48,7 @@ class KernelOp(NominalOperation):
     Arguments are pointers and scalars. The grid gives the number of programs along each axis, `?` where only the launch
     knows it. Programs run in any order and at the same time. No two pointers may lead to the same memory if the kernel
     writes it: a buffer updated in place is one argument. With the attribute `streams` operands come from memory rather
-    than from a cache, which changes nothing but how a target reads them best.
+    than from a cache, with `near` from one near by, which changes nothing but how a target reads them best.
     """
 
     name = "tile.kernel"

@@ -15,7 +15,8 @@ tile.kernel @add(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %n0: index, %n1: index)
 ```
 The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves open.
 Equal kernels (of equal layers, of one leaf at several indices) are one. On cpu those of a loop that reads more than
-caches hold are marked: `tile.kernel @add(...) grid [] attributes {streams}`. A leaf without a tile form stays as it is
+caches hold are marked: `tile.kernel @add(...) grid [] attributes {streams}`, and products of one whose weights stay in
+a cache near by, `attributes {near}` (`kernels/footprint.py`). A leaf without a tile form stays as it is
 where the target can call the host (cpu), or where a library has it (a sort); elsewhere it is refused. Where a kernel
 may fail, a loop.check follows the launch. For a GPU two more steps belong to it, `loop-split-softmax` before and
 `loop-join-siblings` after.
@@ -47,9 +48,11 @@ from tempo_ir.dialects.loop.checks import status_type
 from tempo_ir.dialects.loop.ending import verify_ending
 from tempo_ir.dialects.loop.transfers import is_copied
 from tempo_ir.dialects.sdg.failing import may_fail
-from tempo_ir.dialects.tile.structure import STREAMS, KernelOp
+from tempo_ir.dialects.tile.shape import DotOp
+from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
 from tempo_ir.index.expr import Index
 from tempo_ir.lowering.kernels.blocks import TARGETS
+from tempo_ir.lowering.kernels.footprint import where_read
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
@@ -62,7 +65,6 @@ from tempo_ir.lowering.kernels.naming import name_pointers
 from tempo_ir.lowering.kernels.orders import order_axes
 from tempo_ir.lowering.kernels.persistent import Persistent, persistent_kernel
 from tempo_ir.lowering.kernels.persistent_check import OtherRowsTouched, check_rows
-from tempo_ir.lowering.kernels.streams import streaming_leaves
 from tempo_ir.lowering.kernels.translation import (
     Translation,
     kernel_key,
@@ -107,8 +109,8 @@ def lower_kernels(
         blocked = block_queries(program) if target == "cpu" else {}
         split_rows(program, TARGETS[target])
         order_axes(program)
-        streaming = streaming_leaves(program) if target == "cpu" else set[BodyOperation]()
-        lowering = _Lowering(program, target, names, made, blocked, streaming)
+        places = where_read(program) if target == "cpu" else dict[BodyOperation, str]()
+        lowering = _Lowering(program, target, names, made, blocked, places)
         literals = Literals(program)
         leaves = [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]
         leaves = [literals.separate(leaf) for leaf in leaves]
@@ -142,8 +144,8 @@ class _Lowering:
     made: Callable[[KernelOp], None] | None
     blocked: dict[BodyOperation, ForOp]
     """Kernels of all steps of a loop, with the loops that they stand for."""
-    streaming: set[BodyOperation]
-    """The leaves whose operands come from memory rather than from a cache."""
+    places: dict[BodyOperation, str]
+    """Of some leaves where their operands come from, as the attribute of their kernels says it."""
     translations: dict[Hashable, tuple[Translation, ...]] = field(
         default_factory=dict[Hashable, tuple[Translation, ...]]
     )
@@ -163,7 +165,7 @@ class _Lowering:
         """Replace a leaf by the launch of its kernel."""
         self._lay_out(leaf)
         buffers = leaf_buffers(leaf)
-        key = leaf_key(leaf), leaf in self.streaming
+        key = leaf_key(leaf), self.places.get(leaf)
         found = self.translations.get(key)
         if found is None:
             found = self.translations[key] = self._translated(leaf)
@@ -261,8 +263,9 @@ class _Lowering:
             if self.target == "cpu" or library_op(leaf) is not None:
                 return ()
             refuse(leaf, f"{unsupported}: it runs on cpu only, not on '{self.target}'")
-        if leaf in self.streaming:
-            translation.kernel.attributes[STREAMS] = UnitAttr()
+        place = self.places.get(leaf)
+        if place == STREAMS or (place == NEAR and any(isinstance(op, DotOp) for op in translation.kernel.walk())):
+            translation.kernel.attributes[place] = UnitAttr()
         known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
         self.names.add(known.kernel.sym_name.data)
         if known is translation and self.made is not None:

@@ -1,10 +1,15 @@
 """
-What the next iteration of a loop reads is asked for while the products of this one are computed.
+What the next iteration of a loop reads is asked for while the products of this one are computed, and long rows that a
+launch reads before anything is computed of them.
 
 Rows that a loop takes block by block are a few pages each, far apart where programs take turns: the processor foresees
 little of them. Products leave memory idle, so that each block of registers of one asks for some of the lines.
 Measured, 64 rows of two arrays of 64 columns in each block, three products: 1.24 times as fast from memory, no slower
 from the caches.
+
+A kernel that a program's loop launches for the row of each step, and that takes many instructions for a vector, is done
+with a page before the processor foresees anything, and looks no more than two vectors ahead. Measured, the gates of an
+LSTM of one sequence 256 wide, whose inputs of all steps lie in the third cache: 0.8 us for 1.5.
 """
 
 from __future__ import annotations
@@ -13,15 +18,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, BlockArgument, Operation
 
 from tempo_ir.dialects.tile.attributes import shape_of
 from tempo_ir.dialects.tile.memory import LoadOp
-from tempo_ir.dialects.tile.shape import DotOp
-from tempo_ir.dialects.tile.structure import ForOp
+from tempo_ir.dialects.tile.shape import ConstOp, DotOp
+from tempo_ir.dialects.tile.structure import ForOp, KernelOp
 from tempo_ir.lowering.llvm import access, memory
 from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize, product
 from tempo_ir.lowering.llvm.evaluate import Evaluator
+from tempo_ir.lowering.llvm.plan import HEAVY
 from tempo_ir.lowering.llvm.text import Register
 
 PRODUCTS = 1 << 16
@@ -29,6 +35,9 @@ PRODUCTS = 1 << 16
 
 LINES = 4
 """Lines of a block from which on they are asked for."""
+
+FIRST_LINES = range(8, 33)
+"""Lines of a row that a launch asks for."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +86,7 @@ class Ahead:
         """Ask for what falls to a block of registers with these dots."""
         for load in [load for dot in dots for load in self.loads.get(dot, ())]:
             described = access.describe(evaluator, load)
-            now = described.offset
-            for axis in described.axes:
-                now = now + product(evaluator.text, axis.start, axis.stride)
+            now = _start(evaluator, described)
             following = now.substitute(self.counter, linear(self.counter) + self.step)
             if following == now:
                 continue
@@ -87,6 +94,28 @@ class Ahead:
             first, count = block.share(evaluator, _lines(load))
             for n in range(count):
                 memory.prefetch(described.buffer, following + (first + n).times(line), near=True)
+
+
+def ask_first(evaluator: Evaluator, kernel: KernelOp) -> None:
+    """Ask for the rows whose place a launch gives, where a vector of them takes many instructions."""
+    if not any(isinstance(op, HEAVY) for op in kernel.walk()):
+        return
+    for load in [op for op in kernel.body.block.ops if isinstance(op, LoadOp) and _lines(op) in FIRST_LINES]:
+        scalars = (*load.indices, *load.view_op.operands)
+        known = all(isinstance(scalar, BlockArgument) or isinstance(scalar.owner, ConstOp) for scalar in scalars)
+        if known and isinstance(load.view_op.offset, BlockArgument):
+            described = access.describe(evaluator, load)
+            start, line = _start(evaluator, described), memory.LINE // described.buffer.element.size
+            for n in range(_lines(load)):
+                memory.prefetch(described.buffer, start + n * line, near=True)
+
+
+def _start(evaluator: Evaluator, described: access.Access) -> Linear:
+    """Where a block of memory begins."""
+    start = described.offset
+    for axis in described.axes:
+        start = start + product(evaluator.text, axis.start, axis.stride)
+    return start
 
 
 def _quotient(evaluator: Evaluator, start: Linear, step: int) -> Linear:

@@ -149,7 +149,8 @@ def _sums_along_depth(
     text, lanes = evaluator.text, evaluator.lanes
     zero = text.constant(0, kind, lanes)
     columns = list(dict.fromkeys(point[1] for point in points))
-    columns = columns if len(columns) > 1 and _comes_from_memory(evaluator, op) else []
+    ahead = len(columns) > 1 and not evaluator.near and _comes_from_memory(evaluator, op)
+    columns = columns if ahead else []
     paired = _is_paired(evaluator, op, depth)
     unroll = min(max(1, 8 // len(points)), 4, -(-depth // lanes)) if len(points) <= 4 else 1
     unroll = max(2, unroll) if paired else unroll
@@ -224,8 +225,14 @@ def _comes_from_memory(evaluator: Evaluator, op: DotOp) -> bool:
 
 def _streams(evaluator: Evaluator, op: DotOp, points: Sequence[Point]) -> list[list[Point]]:
     """The points that are computed in one loop along K: all, or, for one row of a large right operand, each alone, so
-    that this one is read as memory likes it best."""
-    if not _is_large(op) or shape_of(op.lhs)[0] > 1 or (access.has_pairs(op.rhs, 0) and not evaluator.streams):
+    that this one is read as memory likes it best; from a cache near by lines come as fast as both operands are loaded.
+    """
+    if (
+        evaluator.near
+        or not _is_large(op)
+        or shape_of(op.lhs)[0] > 1
+        or (access.has_pairs(op.rhs, 0) and not evaluator.streams)
+    ):
         return [list(points)]
     groups: dict[At, list[Point]] = {}
     for point in points:

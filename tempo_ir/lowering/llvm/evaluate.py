@@ -73,6 +73,8 @@ class Evaluator:
     """What products ask for, inside of a loop."""
     streams: bool = False
     """Do operands come from memory rather than from a cache?"""
+    near: bool = False
+    """Do they come from a cache near by?"""
 
     @property
     def lanes(self) -> int:

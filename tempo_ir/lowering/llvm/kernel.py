@@ -38,12 +38,13 @@ from tempo_ir.dialects.tile.shape import (
     SplatOp,
     TransOp,
 )
-from tempo_ir.dialects.tile.structure import STREAMS, KernelOp
+from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
 from tempo_ir.lowering.llvm import access, contraction, random, values
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
+from tempo_ir.lowering.llvm.ahead import ask_first
 from tempo_ir.lowering.llvm.elementwise import called_functions
 from tempo_ir.lowering.llvm.evaluate import Evaluator, Handler
-from tempo_ir.lowering.llvm.invariant import program_levels
+from tempo_ir.lowering.llvm.invariant import loop_order, program_axes, program_levels
 from tempo_ir.lowering.llvm.memory import element_layout
 from tempo_ir.lowering.llvm.plan import Plan
 from tempo_ir.lowering.llvm.scratch import Arena, Scratch
@@ -107,16 +108,10 @@ def lower_kernel(kernel: KernelOp, target: Target = AVX512) -> KernelCode:
     parameters = _parameters(kernel)
     with text.function(name, parameters) as registers:
         arena = Arena(text, registers[-1])
-        state = _Kernel(
-            kernel,
-            target,
-            text,
-            arena,
-            registers,
-            Plan(kernel, target),
-            program_levels(kernel),
-            called_functions(kernel),
-        )
+        plan, axes = Plan(kernel, target), program_axes(kernel)
+        order = loop_order(kernel, axes, lambda value: not plan.is_inline(value))
+        levels, called = program_levels(axes, order), called_functions(kernel)
+        state = _Kernel(kernel, target, text, arena, registers, plan, order, levels, called)
         environment: Environment = {
             argument: linear(register) if isinstance(argument.type, IndexType) else register
             for argument, register in zip(kernel.body.block.args, registers, strict=False)
@@ -174,8 +169,10 @@ class _Kernel:
     arena: Arena
     registers: Sequence[Register]
     plan: Plan
+    order: tuple[int, ...]
+    """The axes of the grid in the order of the loops over programs, from the innermost to the outermost."""
     levels: Mapping[Operation, int]
-    """The level of the grid's loops before which each op of the body can be computed (`program_levels`)."""
+    """The level of these loops before which each op of the body can be computed (`program_levels`)."""
     called: frozenset[type[Operation]]
     """The elementary functions that are called (`called_functions`)."""
 
@@ -189,15 +186,15 @@ class _Known:
     done: frozenset[Operation]
 
 
-def _grid(state: _Kernel, axis: int, known: _Known) -> None:
-    """The loops over programs, the last axis outermost; inside them the body."""
-    if axis < 0:
+def _grid(state: _Kernel, level: int, known: _Known) -> None:
+    """The loops over programs up to a level, and inside them the body."""
+    if level < 0:
         _versions(state, known)
         return
-    text, known = state.text, _kept_outside(state, axis, known)
+    text, known, axis = state.text, _kept_outside(state, level, known), state.order[level]
     low, high = _range(state, axis)
     with text.loop(low, high, 1) as program:
-        _grid(state, axis - 1, replace(known, programs={**known.programs, axis: program}))
+        _grid(state, level - 1, replace(known, programs={**known.programs, axis: program}))
 
 
 def _range(state: _Kernel, axis: int) -> tuple[Register, Register]:
@@ -215,20 +212,20 @@ def _has_programs(state: _Kernel) -> Register:
     return some
 
 
-def _shared(state: _Kernel, axis: int, done: Collection[Operation]) -> list[Operation]:
-    """The ops of the body, of those not done, that all programs along the axes up to `axis` share; none of them where
-    none is kept in scratch."""
-    shared = [op for op, level in state.levels.items() if level > axis and op not in done]
+def _shared(state: _Kernel, least: int, done: Collection[Operation]) -> list[Operation]:
+    """The ops of the body, of those not done, that all programs of the loops up to the level `least` share; none of
+    them where none is kept in scratch."""
+    shared = [op for op, level in state.levels.items() if level > least and op not in done]
     is_worth = any(not state.plan.is_inline(value) for op in shared for value in op.results)
     return shared if is_worth else []
 
 
-def _kept_outside(state: _Kernel, axis: int, known: _Known) -> _Known:
+def _kept_outside(state: _Kernel, least: int, known: _Known) -> _Known:
     """
-    Compute what all programs along the axes up to `axis` share, where it is kept in scratch and needs no condition:
-    rows that are normalised, an operand of a dot that is turned round.
+    Compute what all programs of the loops up to the level `least` share, where it is kept in scratch and needs no
+    condition: rows that are normalised, an operand of a dot that is turned round.
     """
-    shared = _shared(state, axis, known.done)
+    shared = _shared(state, least, known.done)
     if not shared:
         return known
     text = state.text
@@ -265,6 +262,7 @@ def _version(state: _Kernel, known: _Known, assume: bool) -> tuple[list[str], Se
     state.arena.reset()
     text.open()
     with nullcontext() if assume else text.keep_inside():
+        ask_first(lowering.evaluator, state.kernel)
         lowering.run(op for op in state.kernel.body.block.ops if op not in known.done)
     return text.close(), list(lowering.evaluator.bounds.conditions)
 
@@ -276,6 +274,6 @@ def _lowering(state: _Kernel, known: _Known, assume: bool) -> Lowering:
     for axis, program in known.programs.items():
         bounds.learn(program, lower=[ZERO], upper=[] if grid[axis] == DYNAMIC else [Linear(grid[axis] - 1)])
     concurrent = DYNAMIC in grid or prod(grid) > 1
-    streams = STREAMS in state.kernel.attributes
-    evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment), called=state.called, streams=streams)
+    evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment), called=state.called)
+    evaluator.streams, evaluator.near = (place in state.kernel.attributes for place in (STREAMS, NEAR))
     return Lowering(evaluator, state.plan, state.target, state.arena, known.programs, concurrent)

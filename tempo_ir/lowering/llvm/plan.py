@@ -40,7 +40,7 @@ from tempo_ir.dialects.tile.shape import (
 )
 from tempo_ir.dialects.tile.structure import ForOp, KernelOp, ProgramIdOp, YieldOp
 from tempo_ir.lowering.llvm.access import is_contiguous
-from tempo_ir.lowering.llvm.invariant import program_levels
+from tempo_ir.lowering.llvm.invariant import program_axes
 from tempo_ir.lowering.llvm.target import Target
 
 
@@ -147,8 +147,8 @@ class Plan:
     _writes: dict[SSAValue, list[AccessOp]] = field(default_factory=dict[SSAValue, list[AccessOp]])
 
     @cached_property
-    def _levels(self) -> Mapping[Operation, int]:
-        return program_levels(self.kernel)
+    def _axes(self) -> Mapping[Operation, frozenset[int]]:
+        return program_axes(self.kernel)
 
     def __post_init__(self) -> None:
         for number, op in enumerate(self.kernel.walk()):
@@ -296,13 +296,24 @@ class Plan:
 
     def _serves_many_rows(self, op: DotOp) -> bool:
         """Is the right operand the same for so many rows, those of other programs and iterations too, that to turn it
-        round once is less work than to turn the left one and the result?"""
+        round once is less work than to turn the left one, for the columns of all programs, and the result?"""
         maker = op.rhs.owner
         if not isinstance(maker, Operation) or op.parent is not maker.parent:
             return True
         (rows, depth), columns = shape_of(op.lhs), shape_of(op.rhs)[1]
-        programs = self.kernel.grid.data[: self._levels.get(maker, 0)]
-        return DYNAMIC in programs or rows * prod(programs) * (depth + columns) >= depth * columns
+        rows, columns = rows * self._programs(op.rhs), columns * max(1, self._programs(op.lhs))
+        return not rows or rows * (depth + columns) >= depth * columns
+
+    def _programs(self, value: SSAValue) -> int:
+        """How many programs share a value; 0 where only a call knows. Loops over programs whose number only a call
+        knows have the order of the axes (`loop_order`)."""
+        grid, maker = self.kernel.grid.data, value.owner
+        on = self._axes.get(maker) if isinstance(maker, Operation) else None
+        if on is None:
+            return 1
+        first = min(on, default=len(grid)) if DYNAMIC in grid else len(grid)
+        shared = [grid[axis] for axis in range(first) if axis not in on]
+        return 0 if DYNAMIC in shared else prod(shared)
 
     def _collides(self, value: SSAValue) -> bool:
         """Are the rows of a load such that one vector of them has more lines in the same place of the L1 cache than it
