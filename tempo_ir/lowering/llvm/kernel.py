@@ -44,6 +44,7 @@ from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materia
 from tempo_ir.lowering.llvm.ahead import ask_first
 from tempo_ir.lowering.llvm.elementwise import called_functions
 from tempo_ir.lowering.llvm.evaluate import Evaluator, Handler
+from tempo_ir.lowering.llvm.half import half_functions
 from tempo_ir.lowering.llvm.invariant import loop_order, program_axes, program_levels
 from tempo_ir.lowering.llvm.memory import element_layout
 from tempo_ir.lowering.llvm.plan import Plan
@@ -137,6 +138,7 @@ def module_text(codes: Iterable[KernelCode], target: Target, others: Sequence[st
     attributes = f'attributes #0 = {{ nounwind "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}'
     functions = dict(function for code in codes for function in code.shared_functions)
     parts = [*functions.values(), *(code.definition for code in codes), *others]
+    parts += half_functions("".join(parts), target)
     return "\n\n".join([*parts, "\n".join(declarations), attributes, ""])
 
 
