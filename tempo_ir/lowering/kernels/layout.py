@@ -124,14 +124,19 @@ def _rows(dim: BufferDim, space: Space, first: bool) -> Expr:
     """How many rows a dim has; all slots of a ring inside of other dims, whose strides stay numbers."""
     if dim.storage == "ring" and not first:
         return Const(dim.slots)
-    extent = space.bound(dim.name) if dim.extent is None else dim.extent
+    extent = _extent(dim, space)
     return minimum(dim.slots, extent) if dim.storage == "ring" else extent
+
+
+def _extent(dim: BufferDim, space: Space) -> Expr:
+    """To which point of a dim there are rows; to none where that is a number below 0."""
+    extent = space.bound(dim.name) if dim.extent is None else dim.extent
+    return Const(0) if isinstance(extent, Const) and extent.value < 0 else extent
 
 
 def _stored_space(buffer_type: BufferType, space: Space) -> Space:
     """The dims of the buffer with the points at which it has rows, which may be more than the program declares."""
-    stored = ((dim.name, space.bound(dim.name) if dim.extent is None else dim.extent) for dim in buffer_type.dims)
-    return Space(tuple(stored), space.where)
+    return Space(tuple((dim.name, _extent(dim, space)) for dim in buffer_type.dims), space.where)
 
 
 def _greatest(extent: Extent, stored: Space) -> Expr:
