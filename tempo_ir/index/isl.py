@@ -163,9 +163,14 @@ def coalesced(pieces: Pieces) -> Pieces:
         return pieces.coalesce()
     except IslError as error:
         # anything else, as the end of the operations that a question may take, is for the caller
-        if "original tableau" not in str(error):
+        if not is_own_fault(error):
             raise
         return pieces
+
+
+def is_own_fault(error: IslError) -> bool:
+    """Whether isl reports a fault of its own search for fewer pieces."""
+    return "original tableau" in str(error)
 
 
 def params_set(space: Space) -> Set:

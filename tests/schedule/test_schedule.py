@@ -10,7 +10,8 @@ from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.index import Sym
-from tempo_ir.lowering.schedule.diagnosis import no_order
+from tempo_ir.index.isl import IslError
+from tempo_ir.lowering.schedule.diagnosis import ScheduleError, no_order
 from tempo_ir.lowering.schedule.driver import schedule_program
 from tempo_ir.lowering.schedule.emit import loop_program
 from tempo_ir.lowering.schedule.isl_tree import loop_nest
@@ -213,3 +214,21 @@ sdg.program @square dims(i: wave, j: J, k: K) {
     assert_same_results(program, emitted.program)
     loops = [line.strip() for line in outline(emitted.program)]
     assert loops[:3] == ["wave_2 up", "wave_3 up", "wave_4 up"]
+
+
+def test_a_fault_of_isls_own_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """isl's search for fewer pieces finds itself at fault for some trees of tiled programs; other errors stay."""
+    program = parse(next(iter(SCHEDULABLE.values())))
+
+    def fails(text: str) -> None:
+        def failing(*_: object) -> None:
+            raise IslError(text)
+
+        monkeypatch.setattr("tempo_ir.lowering.schedule.driver.loop_nest", failing)
+
+    fails("original tableau does not correspond to original basic map")
+    with pytest.raises(ScheduleError, match="a fault of its own: leave out 'sdg-tile'"):
+        schedule_program(program)
+    fails("unexpected token")
+    with pytest.raises(IslError, match="unexpected token"):
+        schedule_program(program)

@@ -8,6 +8,7 @@ from itertools import combinations, islice, permutations
 
 from tempo_ir.dialects.loop import ProgramOp as LoopProgramOp
 from tempo_ir.dialects.sdg import ProgramOp
+from tempo_ir.index.isl import IslError, is_own_fault
 from tempo_ir.lowering.bounds import check_bounds
 from tempo_ir.lowering.instances import instances
 from tempo_ir.lowering.proofs import proving
@@ -20,6 +21,7 @@ from tempo_ir.lowering.schedule.graph import Graph
 from tempo_ir.lowering.schedule.isl_tree import loop_nest
 from tempo_ir.lowering.schedule.legality import Claim, check_schedule
 from tempo_ir.lowering.schedule.named_dims import UnorderedError, schedule
+from tempo_ir.lowering.schedule.nest import Nest
 from tempo_ir.lowering.schedule.order import Node
 from tempo_ir.lowering.schedule.pieces import in_pieces
 from tempo_ir.lowering.schedule.requests import carry_requests
@@ -55,7 +57,7 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
     distances = Distances(program.space)
     statements, order = _asked(program, distances, Choices(apart=options.apart))
     order = _best(statements, order, distances, options)
-    emitted = loop_program(statements, loop_nest(statements.graph, order))
+    emitted = loop_program(statements, _nest(program, statements, order))
     if options.check:
         with proving():
             read = instances(emitted.program)
@@ -63,6 +65,17 @@ def schedule_program(program: ProgramOp, options: Options = DEFAULTS) -> LoopPro
             check_schedule(emitted.program, Claim(program, emitted.origins, emitted.memory), read)
     carry_requests(program, emitted.memory)
     return emitted.program
+
+
+def _nest(program: ProgramOp, statements: Statements, order: list[Node]) -> Nest:
+    """The loops of an order. Raises ScheduleError where isl does not find them by a fault of its own."""
+    try:
+        return loop_nest(statements.graph, order)
+    except IslError as error:
+        if not is_own_fault(error):
+            raise
+        message = "isl, which makes the loops, stops at a fault of its own: leave out 'sdg-tile', or give another tile"
+        raise ScheduleError(message, program) from error
 
 
 def _asked(program: ProgramOp, distances: Distances, choices: Choices) -> tuple[Statements, list[Node]]:
