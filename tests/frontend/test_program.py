@@ -14,6 +14,8 @@ from frontend_support import error_of, record
 from xdsl.dialects.builtin import FileLineColLoc
 
 import tempo_ir as tp
+from tempo_ir import collection
+from tempo_ir.dialects import sdg
 
 ROOT = Path(__file__).parents[2]
 
@@ -314,8 +316,9 @@ def test_every_module_may_be_the_first_that_is_imported() -> None:
     assert int(done.stdout) > 20
 
 
-def test_no_collection_of_cycles_stops_a_recording() -> None:
+def test_no_collection_of_cycles_stops_a_recording(monkeypatch: pytest.MonkeyPatch) -> None:
     """In a process of many objects one takes longer than the recording."""
+    monkeypatch.setattr(collection, "UNSEEN", collection.Unseen())
     begun: list[int] = []
 
     def heard(phase: str, _: dict[str, int]) -> None:
@@ -337,3 +340,27 @@ def test_no_collection_of_cycles_stops_a_recording() -> None:
     finally:
         gc.callbacks.remove(heard)
     assert not begun
+
+
+def test_what_is_left_of_programs_goes_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are cycles, which no collection of a process that makes nothing but programs would come across."""
+    monkeypatch.setattr(collection, "MANY", 20_000)
+    monkeypatch.setattr(collection, "UNSEEN", collection.Unseen())
+
+    @tp.program
+    def chain(steps=50):
+        t, _ = tp.dim("t")
+        value = tp.input("x", tp.f32[2], over=t)
+        for _ in range(steps):
+            value = value * 0.5 + 1.0
+        tp.output("y", value)
+
+    def alive() -> int:
+        return sum(type(candidate) is sdg.ProgramOp for candidate in gc.get_objects())
+
+    gc.collect()
+    before = alive()
+    for _ in range(40):
+        chain()
+    assert alive() - before < 40
+    assert gc.isenabled()
