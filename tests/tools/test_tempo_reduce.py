@@ -66,7 +66,7 @@ def test_an_interrupt_leaves_the_smallest_so_far(tmp_path, capsys, monkeypatch, 
 def test_control_c_on_the_terminal(tmp_path):
     command = [sys.executable, "-m", "tempo_ir.tools.tempo_reduce", str(PROGRAM)]
     process = subprocess.Popen(
-        [*command, "--test", "sh -c 'sleep 0.05; grep -q sdg.exp $0'"], stdout=-1, stderr=-1, text=True, cwd=ROOT
+        [*command, "--test", "sh -c 'sleep 0.3; grep -q sdg.exp $0'"], stdout=-1, stderr=-1, text=True, cwd=ROOT
     )
     assert process.stderr.readline().startswith("13 ops, now ")
     process.send_signal(signal.SIGINT)
