@@ -18,7 +18,7 @@ from tests.schedule.schedule_support import parse
 
 
 def seconds(count: int) -> float:
-    """CPU time of planning a network of `count` layers, with the proof, and without looking for garbage, as a compile."""
+    """CPU time of planning a network of `count` layers, with the proof; as in a compile nobody looks for garbage."""
     program = schedule_program(parse(layers(count)))
     with collection_paused():
         begin = time.process_time()
