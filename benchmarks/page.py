@@ -69,7 +69,12 @@ def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
         again = {(row["benchmark"], str(row["case"])) for row in other["rows"]}
         for part in ("rows", "ratios", "profiles"):
             first[part] = [x for x in first[part] if (x["benchmark"], str(x["case"])) not in again] + other[part]
-        first["sheets"] += other["sheets"]
+        for sheet in other["sheets"]:
+            same = [known for known in first["sheets"] if known["title"] == sheet["title"]]
+            if same:
+                same[0]["lines"] += sheet["lines"]
+            else:
+                first["sheets"].append(sheet)
         first["notes"] += [note for note in other["notes"] if note not in first["notes"]]
         first["machine"]["load"] = max(first["machine"]["load"], other["machine"]["load"])
     return first
