@@ -21,6 +21,8 @@ from xdsl.ir import Operation
 from tempo_ir.dialects import loop
 from tempo_ir.dialects.sdg.locations import location_text
 from tempo_ir.lowering.costs import Work, work_of
+from tempo_ir.lowering.kernels.blocks import TARGETS
+from tempo_ir.lowering.kernels.loop_split_rows import split_rows
 from tempo_ir.lowering.llvm.engine import compile_object, host_target, load_object
 from tempo_ir.lowering.llvm.host import CLOCKS, has_cycle_counter
 from tempo_ir.reference.calls import Outputs
@@ -138,12 +140,14 @@ class Clocked(Native):
 
     @cached_property
     def _work(self) -> dict[str, Work]:
-        """The work of each kernel: that of the leaves that it was made of. Before the first of them a lowered program
-        fills the memory of its literals, which is left out."""
-        leaves = [op for op in self.formed.walk() if isinstance(op, loop.BodyOperation)]
+        """The work of each kernel: that of the leaves that it was made of, whose sums over rows are cut in parts first.
+        Before the first of them a lowered program fills the memory of its literals, which is left out."""
+        formed = self.formed.clone()
+        split_rows(formed, TARGETS[self.target])
+        leaves = [op for op in formed.walk() if isinstance(op, loop.BodyOperation)]
         after = [op for op in self.program.walk() if isinstance(op, loop.LaunchOp | loop.BodyOperation)]
         made = dict(zip(leaves, after[len(after) - len(leaves) :], strict=True))
-        return work_of(self.formed, lambda leaf: kernel_of(made[leaf]))
+        return work_of(formed, lambda leaf: kernel_of(made[leaf]))
 
     @cached_property
     def _places(self) -> dict[str, tuple[str, ...]]:

@@ -139,6 +139,31 @@ def test_work_is_that_of_the_steps_that_ran():
     assert (added.launches, added.operations) == (3, 3 * 64)
 
 
+def test_work_of_kernels_whose_sums_are_cut_in_parts():
+    """A kernel of blocks of rows leaves a sum of its parts to one more, which no other kernel's work goes to."""
+
+    @tp.program
+    def learns():
+        i, _ = tp.dim("i")
+        x = tp.input("x", tp.f32[4096, 8])
+        network = tp.nn.MLP(8, 64, 64, 4, steps=i)
+        loss = tp.sum(network(x) ** 2, axis=(0, 1))
+        tp.optim.SGD(1e-5).minimize(loss, network)
+        tp.output("loss", loss)
+
+    exe = tp.compile(learns())
+    found = tp.profile(exe, x=np.ones((4096, 8), np.float32), I=3, state=exe.init(seed=0)).kernels
+    (rows,) = (kernel for kernel in found if "parts" in kernel.kernel)
+    (whole,) = (kernel for kernel in found if kernel.kernel == "sum_kernel")
+    weights = [kernel for kernel in found if kernel.kernel.startswith("contract_mul_sub")]
+    assert sorted(kernel.operations or 0 for kernel in weights) == [
+        3 * (2 * 4096 * count + 2 * count) for count in (4 * 64, 64 * 8, 64 * 64)
+    ]
+    assert (rows.operations or 0) > 3 * 2 * 4096 * (8 * 64 + 2 * 64 * 64 + 2 * 64 * 4)
+    total = sum(kernel.operations or 0 for kernel in found)
+    assert total == value(exe.costs.operations, {"I": 3}) + (whole.operations or 0)
+
+
 @pytest.mark.parametrize("ask", [tp.profile, tp.memory_timeline])
 def test_what_is_no_executable(ask: Any):
     with pytest.raises(CallError, match=r"an executable is needed, as tempo_ir\.compile gives it: got a Program"):
