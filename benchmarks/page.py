@@ -70,7 +70,7 @@ def merged(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
         for part in ("rows", "ratios", "profiles"):
             first[part] = [x for x in first[part] if (x["benchmark"], str(x["case"])) not in again] + other[part]
         for sheet in other["sheets"]:
-            same = [known for known in first["sheets"] if known["title"] == sheet["title"]]
+            same = [known for known in first["sheets"] if all(known[k] == sheet[k] for k in ("title", "headings"))]
             if same:
                 same[0]["lines"] += sheet["lines"]
             else:

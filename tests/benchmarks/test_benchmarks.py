@@ -240,13 +240,15 @@ def test_cases_that_ran_apart_are_one_report(tmp_path: Path) -> None:
                 report.add("kernels", {"size": size}, name, mine)
             report.add_ratios("kernels", {"size": size}, times)
         report.sheets.append(Sheet("stages", ("layers", "seconds"), [(str(number), (1.0,))]))
+        report.sheets.append(Sheet("stages", ("stage", f"{number} layers"), [("in all", (1.0,))]))
         report.write_json(tmp_path / file)
     merged = page.merged(page.reports_of(tmp_path, "kernels", 1))
     ours = [(row["case"]["size"], row["median_s"]) for row in merged["rows"] if row["system"] == "tempo_ir"]
     assert ours == [(1, 1.0), (2, 2.0), (3, 2.0)]
     assert [ratio["case"]["size"] for ratio in merged["ratios"]] == [1, 2, 3]
     assert merged["notes"] == ["as before"]
-    assert [sheet["lines"] for sheet in merged["sheets"]] == [[["0", [1.0]], ["1", [1.0]]]]
+    apart = [["in all", [1.0]]]
+    assert [sheet["lines"] for sheet in merged["sheets"]] == [[["0", [1.0]], ["1", [1.0]]], apart, apart]
     assert page.reports_of(tmp_path, "kernels", 2) == []
 
 
