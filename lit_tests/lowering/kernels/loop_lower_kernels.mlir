@@ -109,7 +109,7 @@ loop.program @large dims(t: T, u: U) where T >= 1 and U >= 1 {
 
 // CHECK-LABEL: loop.program @near
 // CHECK:      loop.for t = 0 to T {
-// CHECK-NEXT:   loop.launch @contract_slice_add(
+// CHECK-NEXT:   loop.launch @contract_slice_add({{.*}})[256 * t, t]
 // CHECK:      loop.for t = 0 to T {
 // CHECK-NEXT:   loop.launch @contract_slice_add_2(
 // CHECK:      loop.for t = 0 to T {
@@ -117,11 +117,11 @@ loop.program @large dims(t: T, u: U) where T >= 1 and U >= 1 {
 // CHECK:      loop.for t = 0 to T {
 // CHECK-NEXT:   loop.launch @contract_kernel_2(
 // CHECK:        loop.launch @sum_kernel(
-// CHECK:      tile.kernel @contract_slice_add({{.*}}) grid [] attributes {near} {
-// CHECK:      tile.kernel @contract_slice_add_2({{.*}}) grid [] {
+// CHECK:      tile.kernel @contract_slice_add({{.*}}) grid [] attributes {near, advances = #tile.integers[256], turns} {
+// CHECK:      tile.kernel @contract_slice_add_2({{.*}}) grid [] attributes {advances = #tile.integers[65536, 256]} {
 // CHECK:      tile.kernel @contract_kernel({{.*}}) grid [16] {
-// CHECK:      tile.kernel @contract_kernel_2({{.*}}) grid [] {
-// CHECK:      tile.kernel @sum_kernel({{.*}}) grid [] {
+// CHECK:      tile.kernel @contract_kernel_2({{.*}}) grid [] attributes {advances = #tile.integers[256]} {
+// CHECK:      tile.kernel @sum_kernel({{.*}}) grid [] attributes {advances = #tile.integers[0, 256]} {
 loop.program @near dims(t: T) where T >= 1 {
   %w = loop.parameter "w" : !loop.buffer<256x256xf32>
   %large = loop.parameter "large" : !loop.buffer<1024x1024xf32>
@@ -162,6 +162,45 @@ loop.program @near dims(t: T) where T >= 1 {
     }
     loop.compute at (t = t) ins(%xs = %x[0:t + 1]) outs(%s[t]) {
       %m = sdg.sum %xs axes [0] : (tensor<?x256xf32, #sdg.size<t + 1>>) -> tensor<256xf32>
+      loop.yield %m : tensor<256xf32>
+    }
+  }
+}
+
+// -----
+
+// Weights that stay near by are read forwards and backwards in turn, as the last scalar says, unless the loop counts by
+// twos. Of long rows the kernel knows where those of the next launch lie; of a ring that is no number.
+
+// CHECK-LABEL: loop.program @next
+// CHECK:      loop.for t = T - 1 down to 0 {
+// CHECK-NEXT:   loop.launch @contract_kernel(%h, %w)[256 * t + 256, 256 * t, t]
+// CHECK:      loop.for t = 0 to T step 2 {
+// CHECK-NEXT:   loop.launch @contract_kernel_2(%h, %w)[256 * t, 256 * t + 256]
+// CHECK:      loop.for t = 0 to T {
+// CHECK-NEXT:   loop.launch @exp_kernel(%h, %ring)[256 * t, 256 * (t mod 4)]
+// CHECK:      tile.kernel @contract_kernel({{.*}}, %turn: index) {{.*}} {near, advances = #tile.integers[-256, -256], turns} {
+// CHECK:      tile.kernel @contract_kernel_2({{.*}}, %n1: index) {{.*}} {near, advances = #tile.integers[512, 512]} {
+// CHECK:      tile.kernel @exp_kernel({{.*}}) grid [] attributes {advances = #tile.integers[256, 0]} {
+loop.program @next dims(t: T) where T >= 1 {
+  %w = loop.parameter "w" : !loop.buffer<256x256xf32>
+  %h = loop.output "h" : !loop.buffer<(t: full to T + 1) 256xf32>
+  %ring = loop.alloc : !loop.buffer<(t: ring 4) 256xf32>
+  loop.for t = T - 1 down to 0 {
+    loop.compute at (t = t) ins(%a = %h[t + 1], %b = %w) outs(%h[t]) {
+      %m = sdg.contract "k,nk->n" %a, %b : (tensor<256xf32>, tensor<256x256xf32>) -> tensor<256xf32>
+      loop.yield %m : tensor<256xf32>
+    }
+  }
+  loop.for t = 0 to T step 2 {
+    loop.compute at (t = t) ins(%a = %h[t], %b = %w) outs(%h[t + 1]) {
+      %m = sdg.contract "k,nk->n" %a, %b : (tensor<256xf32>, tensor<256x256xf32>) -> tensor<256xf32>
+      loop.yield %m : tensor<256xf32>
+    }
+  }
+  loop.for t = 0 to T {
+    loop.compute at (t = t) ins(%a = %h[t]) outs(%ring[t]) {
+      %m = sdg.exp %a : (tensor<256xf32>) -> tensor<256xf32>
       loop.yield %m : tensor<256xf32>
     }
   }

@@ -32,6 +32,13 @@ STREAMS = "streams"
 NEAR = "near"
 """The attribute of one that finds all of it in a cache near by: little is read before it runs again."""
 
+TURNS = "turns"
+"""The attribute of one that is best run backwards where its last scalar argument is odd."""
+
+ADVANCES = "advances"
+"""The attribute that says by how much its scalar arguments grow from launch to launch, 0 of those that do not, or by no
+number."""
+
 
 @irdl_op_definition
 class KernelOp(NominalOperation):
@@ -48,7 +55,9 @@ class KernelOp(NominalOperation):
     Arguments are pointers and scalars. The grid gives the number of programs along each axis, `?` where only the launch
     knows it. Programs run in any order and at the same time. No two pointers may lead to the same memory if the kernel
     writes it: a buffer updated in place is one argument. With the attribute `streams` operands come from memory rather
-    than from a cache, with `near` from one near by, which changes nothing but how a target reads them best.
+    than from a cache, with `near` from one near by, with `turns` programs run backwards where the last argument is odd,
+    and `advances` says by how much scalars grow from launch to launch, which changes nothing but how a target reads
+    best.
     """
 
     name = "tile.kernel"

@@ -16,8 +16,8 @@ tile.kernel @add(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %n0: index, %n1: index)
 The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves open.
 Equal kernels (of equal layers, of one leaf at several indices) are one. On cpu those of a loop that reads more than
 caches hold are marked: `tile.kernel @add(...) grid [] attributes {streams}`, and products of one whose weights stay in
-a cache near by, `attributes {near}` (`kernels/footprint.py`). A leaf without a tile form stays as it is
-where the target can call the host (cpu), or where a library has it (a sort); elsewhere it is refused. Where a kernel
+a cache near by, `attributes {near}` (`kernels/footprint.py`); what a loop's kernel may know of the next launch is
+marked too (`kernels/successive.py`). A leaf without a tile form stays as it is where the target can call the host (cpu), or where a library has it (a sort); elsewhere it is refused. Where a kernel
 may fail, a loop.check follows the launch. For a GPU two more steps belong to it, `loop-split-softmax` before and
 `loop-join-siblings` after.
 """
@@ -65,6 +65,7 @@ from tempo_ir.lowering.kernels.naming import name_pointers
 from tempo_ir.lowering.kernels.orders import order_axes
 from tempo_ir.lowering.kernels.persistent import Persistent, persistent_kernel
 from tempo_ir.lowering.kernels.persistent_check import OtherRowsTouched, check_rows
+from tempo_ir.lowering.kernels.successive import Succession, mark_advances, with_turns
 from tempo_ir.lowering.kernels.translation import (
     Translation,
     kernel_key,
@@ -165,10 +166,11 @@ class _Lowering:
         """Replace a leaf by the launch of its kernel."""
         self._lay_out(leaf)
         buffers = leaf_buffers(leaf)
-        key = leaf_key(leaf), self.places.get(leaf)
+        succession = Succession.of(leaf) if self.target == "cpu" else None
+        key = leaf_key(leaf), self.places.get(leaf), succession
         found = self.translations.get(key)
         if found is None:
-            found = self.translations[key] = self._translated(leaf)
+            found = self.translations[key] = self._translated(leaf, succession)
         if not found:
             self._lower_steps(leaf)
             return
@@ -255,7 +257,7 @@ class _Lowering:
             if buffer not in self.layouts:
                 self.layouts[buffer] = Layout.of(buffer.type, self.program.space, self.most)
 
-    def _translated(self, leaf: BodyOperation) -> tuple[Translation, ...]:
+    def _translated(self, leaf: BodyOperation, succession: Succession | None) -> tuple[Translation, ...]:
         try:
             name = fresh_name(kernel_name(leaf), self.names)
             translation = translate(leaf, name, self.program.space, self.layouts, TARGETS[self.target])
@@ -263,9 +265,12 @@ class _Lowering:
             if self.target == "cpu" or library_op(leaf) is not None:
                 return ()
             refuse(leaf, f"{unsupported}: it runs on cpu only, not on '{self.target}'")
-        place = self.places.get(leaf)
-        if place == STREAMS or (place == NEAR and any(isinstance(op, DotOp) for op in translation.kernel.walk())):
+        place, has_products = self.places.get(leaf), any(isinstance(op, DotOp) for op in translation.kernel.walk())
+        if place == STREAMS or (place == NEAR and has_products):
             translation.kernel.attributes[place] = UnitAttr()
+        if succession is not None:
+            mark_advances(translation, succession)
+            translation = with_turns(translation, succession) if place == NEAR and has_products else translation
         known = self.kernels.setdefault(kernel_key(translation.kernel), translation)
         self.names.add(known.kernel.sym_name.data)
         if known is translation and self.made is not None:

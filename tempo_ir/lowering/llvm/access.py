@@ -253,11 +253,24 @@ def prefetch(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> 
         return
     access = describe(evaluator, op)
     for point in points:
-        offset = access.offset
-        for axis in access.axes:
-            position = axis.start if axis.tile_axis is None else axis.start + point[axis.tile_axis].position
-            offset = offset + product(evaluator.text, position, axis.stride)
-        memory.prefetch(access.buffer, offset)
+        memory.prefetch(access.buffer, _offset(evaluator.text, access, point))
+
+
+def prefetch_written(evaluator: Evaluator, access: Access, points: Sequence[Point]) -> None:
+    """Ask for the lines that vectors at these points will be written to, where each lies in one piece."""
+    for point in points:
+        if any(at.lane and access.lane_strides[axis] != 1 for axis, at in enumerate(point)):
+            return
+        memory.prefetch(access.buffer, _offset(evaluator.text, access, point), near=True, written=True)
+
+
+def _offset(text: Text, access: Access, point: Point) -> Linear:
+    """Where a point lies, be it inside or not."""
+    offset = access.offset
+    for axis in access.axes:
+        position = axis.start if axis.tile_axis is None else axis.start + point[axis.tile_axis].position
+        offset = offset + product(text, position, axis.stride)
+    return offset
 
 
 def _source(value: SSAValue, points: Sequence[Point] = ()) -> tuple[Operation | Block, Sequence[Point]]:

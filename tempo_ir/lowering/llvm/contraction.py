@@ -40,10 +40,17 @@ PAIRED_ROWS = 2
 """Most rows of the left operand that are spread over even and odd positions for the sake of a right one of bf16."""
 
 
-def for_each_block(evaluator: Evaluator, extent: int, step: int, body: Callable[[Linear, int], None]) -> None:
+def for_each_block(
+    evaluator: Evaluator,
+    extent: int,
+    step: int,
+    body: Callable[[Linear, int], None],
+    backwards: Register | None = None,
+) -> None:
     """
-    `body(start, count)` over 0 to extent by `step`: full steps in a loop (none for a single one), then the rest, whose
-    start is a number. What is computed in a block is forgotten after it.
+    `body(start, count)` over 0 to extent by `step`: full steps in a loop (none for a single one), from the last to the
+    first where `backwards` holds, then the rest, whose start is a number. What is computed in a block is forgotten
+    after it.
     """
     full = extent // step * step
 
@@ -57,6 +64,8 @@ def for_each_block(evaluator: Evaluator, extent: int, step: int, body: Callable[
     elif full:
         text = evaluator.text
         with text.loop(text.constant(0, "i64"), text.constant(full, "i64"), step) as counter:
+            if backwards is not None:
+                counter = text.select(backwards, text.constant(full - step, "i64") - counter, counter)
             evaluator.bounds.learn(counter, lower=[ZERO], upper=[Linear(full - step)])
             block(linear(counter), step)
     if extent - full:

@@ -75,6 +75,8 @@ class Evaluator:
     """Do operands come from memory rather than from a cache?"""
     near: bool = False
     """Do they come from a cache near by?"""
+    backwards: Register | None = None
+    """Are the outermost blocks of a product taken from the last to the first? None: they are not."""
 
     @property
     def lanes(self) -> int:

@@ -38,10 +38,10 @@ from tempo_ir.dialects.tile.shape import (
     SplatOp,
     TransOp,
 )
-from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
+from tempo_ir.dialects.tile.structure import NEAR, STREAMS, TURNS, KernelOp
 from tempo_ir.lowering.llvm import access, contraction, random, values
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
-from tempo_ir.lowering.llvm.ahead import ask_first
+from tempo_ir.lowering.llvm.ahead import ask_first, ask_next
 from tempo_ir.lowering.llvm.elementwise import called_functions
 from tempo_ir.lowering.llvm.evaluate import Evaluator, Handler
 from tempo_ir.lowering.llvm.half import half_functions
@@ -112,7 +112,8 @@ def lower_kernel(kernel: KernelOp, target: Target = AVX512) -> KernelCode:
         plan, axes = Plan(kernel, target), program_axes(kernel)
         order = loop_order(kernel, axes, lambda value: not plan.is_inline(value))
         levels, called = program_levels(axes, order), called_functions(kernel)
-        state = _Kernel(kernel, target, text, arena, registers, plan, order, levels, called)
+        backwards = _backwards(kernel, registers)
+        state = _Kernel(kernel, target, text, arena, registers, plan, order, levels, called, backwards)
         environment: Environment = {
             argument: linear(register) if isinstance(argument.type, IndexType) else register
             for argument, register in zip(kernel.body.block.args, registers, strict=False)
@@ -177,6 +178,8 @@ class _Kernel:
     """The level of these loops before which each op of the body can be computed (`program_levels`)."""
     called: frozenset[type[Operation]]
     """The elementary functions that are called (`called_functions`)."""
+    backwards: Register | None
+    """Do programs run from the last to the first? None: they do not."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +199,8 @@ def _grid(state: _Kernel, level: int, known: _Known) -> None:
     text, known, axis = state.text, _kept_outside(state, level, known), state.order[level]
     low, high = _range(state, axis)
     with text.loop(low, high, 1) as program:
+        if state.backwards is not None:
+            program = text.select(state.backwards, low + high - 1 - program, program)
         _grid(state, level - 1, replace(known, programs={**known.programs, axis: program}))
 
 
@@ -203,6 +208,14 @@ def _range(state: _Kernel, axis: int) -> tuple[Register, Register]:
     """The programs along an axis that a call runs."""
     first = len(state.kernel.body.block.args) + 2 * axis
     return state.registers[first], state.registers[first + 1]
+
+
+def _backwards(kernel: KernelOp, registers: Sequence[Register]) -> Register | None:
+    """Whether the last argument of a kernel is odd, where it turns."""
+    if TURNS not in kernel.attributes:
+        return None
+    turn = registers[len(kernel.body.block.args) - 1]
+    return turn.text.compare("ne", turn & 1, 0)
 
 
 def _has_programs(state: _Kernel) -> Register:
@@ -266,6 +279,7 @@ def _version(state: _Kernel, known: _Known, assume: bool) -> tuple[list[str], Se
     with nullcontext() if assume else text.keep_inside():
         ask_first(lowering.evaluator, state.kernel)
         lowering.run(op for op in state.kernel.body.block.ops if op not in known.done)
+        ask_next(lowering.evaluator, state.kernel)
     return text.close(), list(lowering.evaluator.bounds.conditions)
 
 
@@ -278,4 +292,5 @@ def _lowering(state: _Kernel, known: _Known, assume: bool) -> Lowering:
     concurrent = DYNAMIC in grid or prod(grid) > 1
     evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment), called=state.called)
     evaluator.streams, evaluator.near = (place in state.kernel.attributes for place in (STREAMS, NEAR))
+    evaluator.backwards = state.backwards
     return Lowering(evaluator, state.plan, state.target, state.arena, known.programs, concurrent)

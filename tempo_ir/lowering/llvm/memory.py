@@ -153,15 +153,15 @@ def store_vector(buffer: Buffer, offset: Linear, x: Register, mask: Register | N
     text.line(f"call void @{name}({encoded.typed}, ptr align {element.size} {address.name}, {mask.typed})")
 
 
-def prefetch(buffer: Buffer, offset: Linear, near: bool = False) -> None:
-    """Ask for the line of an element to be brought into the L2 cache, or the L1 cache if `near`; the address may be
-    anywhere."""
+def prefetch(buffer: Buffer, offset: Linear, near: bool = False, written: bool = False) -> None:
+    """Ask for the line of an element to be brought into the L2 cache, or the L1 cache if `near`, to be `written` there;
+    the address may be anywhere."""
     text = buffer.pointer.text
     text.declarations.add("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
     distance = materialize(text, offset)
     kind = KINDS[buffer.element.storage]
     address = text.pure(f"getelementptr {kind}, ptr {buffer.pointer.name}, {distance.typed}", "ptr", 0, distance)
-    text.line(f"call void @llvm.prefetch.p0(ptr {address.name}, i32 0, i32 {3 if near else 2}, i32 1)")
+    text.line(f"call void @llvm.prefetch.p0(ptr {address.name}, i32 {int(written)}, i32 {3 if near else 2}, i32 1)")
 
 
 def lane_offsets(text: Text, stride: Linear | int) -> Register:

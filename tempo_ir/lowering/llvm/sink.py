@@ -18,9 +18,10 @@ from tempo_ir.dialects.tile.memory import LoadOp
 from tempo_ir.dialects.tile.shape import DotOp
 from tempo_ir.dialects.tile.structure import ForOp
 from tempo_ir.lowering.llvm.address import Linear
-from tempo_ir.lowering.llvm.ahead import BlockOfRegisters
+from tempo_ir.lowering.llvm.ahead import BlockOfRegisters, is_long
 from tempo_ir.lowering.llvm.contraction import for_each_block
 from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, has_lane
+from tempo_ir.lowering.llvm.memory import LINE
 from tempo_ir.lowering.llvm.scratch import Scratch
 from tempo_ir.lowering.llvm.target import Target
 from tempo_ir.lowering.llvm.text import Register
@@ -29,6 +30,7 @@ UNROLLED_VECTORS = 4
 """A sink of no more vectors than this has no loops."""
 
 Write = Callable[[Point, Register], None]
+Ask = Callable[[Sequence[Point]], None]
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,11 @@ def block_shape(shape: tuple[int, ...], lane: int | None, has_dot: bool, registe
     return BlockShape(tuple(steps), (lane, *others) if has_dot else (*others, lane))
 
 
-def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target, write: Write) -> None:
-    """Compute every element of `value`, with the lanes on axis `lane`, and hand it to `write`."""
+def sink(
+    evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target, write: Write, ask: Ask | None = None
+) -> None:
+    """Compute every element of `value`, with the lanes on axis `lane`, and hand it to `write`; what products take long
+    to compute, `ask` is told before, a point for each line."""
     shape = shape_of(value)
     # a vector of 64-bit elements takes two registers
     registers = target.registers // (2 if bit_width(element_of(value)) == 64 else 1)
@@ -92,7 +97,8 @@ def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target
             for start in range(0, shape[axis], step):
                 body(Linear(start), min(step, shape[axis] - start))
         else:
-            for_each_block(evaluator, shape[axis], step, body)
+            outermost = bool(dots) and len(axes) == len(shape)
+            for_each_block(evaluator, shape[axis], step, body, evaluator.backwards if outermost else None)
 
     def visit(at: dict[int, tuple[Linear, int]]) -> None:
         if evaluator.ahead is not None:
@@ -102,6 +108,11 @@ def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target
             [At(at[axis][0] + i, axis == lane) for i in range(0, at[axis][1], target.lanes if axis == lane else 1)]
             for axis in range(len(shape))
         ]
+        rows = prod(len(side) for axis, side in enumerate(coordinates) if axis != lane)
+        if ask is not None and lane is not None and is_long(dots, rows):
+            in_line = max(1, LINE * 8 // (bit_width(element_of(value)) * target.lanes))
+            firsts = [side[::in_line] if axis == lane else side for axis, side in enumerate(coordinates)]
+            ask(list(itertools.product(*firsts)))
         write_points(evaluator, value, list(itertools.product(*coordinates)), write)
 
     nest(blocks.order, {})

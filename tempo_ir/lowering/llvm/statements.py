@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -187,8 +187,12 @@ class Lowering:
         if not shape:
             put((), evaluator.scalar(op.value))
             return
+
+        def ask(points: Sequence[Point]) -> None:
+            access.prefetch_written(evaluator, target, points)
+
         lane = self.costs().best_lane(op.value, self.write_cost(target, shape, adds, concurrent))
-        sink(evaluator, op.value, lane, self.target, put)
+        sink(evaluator, op.value, lane, self.target, put, None if adds else ask)
 
     def write_cost(
         self, target: Access, shape: tuple[int, ...], adds: bool, concurrent: bool
