@@ -13,13 +13,13 @@ loop.launch @add(%x, %h)[16 * t, 16 * t - 16]
 ...
 tile.kernel @add(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %n0: index, %n1: index) grid [] { ... }
 ```
-The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves open.
-Equal kernels (of equal layers, of one leaf at several indices) are one. On cpu those of a loop that reads more than
-caches hold are marked: `tile.kernel @add(...) grid [] attributes {streams}`, and products of one whose weights stay in
-a cache near by, `attributes {near}` (`kernels/footprint.py`); what a loop's kernel may know of the next launch is
-marked too (`kernels/successive.py`). A leaf without a tile form stays as it is where the target can call the host (cpu), or where a library has it (a sort); elsewhere it is refused. Where a kernel
-may fail, a loop.check follows the launch. For a GPU two more steps belong to it, `loop-split-softmax` before and
-`loop-join-siblings` after.
+The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves
+open. Equal kernels (of equal layers, of one leaf at several indices) are one. On cpu those of a loop that reads more
+than caches hold are marked: `tile.kernel @add(...) grid [] attributes {streams}`, and products of one whose weights
+stay in a cache near by, `attributes {near}` (`kernels/footprint.py`); what a loop's kernel may know of the next
+launch is marked too (`kernels/successive.py`). A leaf without a tile form stays as it is where the target can call
+the host (cpu), or where a library has it (a sort); elsewhere it is refused. Where a kernel may fail, a loop.check
+follows the launch. For a GPU two more steps belong to it, `loop-split-softmax` before and `loop-join-siblings` after.
 """
 
 from __future__ import annotations
