@@ -30,6 +30,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "sdg-reduce-domain": lazy("tempo_ir.passes.sdg_reduce_domain:SdgReduceDomainPass"),
         "sdg-remat": lazy("tempo_ir.passes.sdg_remat:SdgRematPass"),
         "sdg-simplify": lazy("tempo_ir.passes.sdg_simplify:SdgSimplifyPass"),
+        "sdg-sink": lazy("tempo_ir.passes.sdg_sink:SdgSinkPass"),
         "sdg-split": lazy("tempo_ir.passes.sdg_split:SdgSplitPass"),
         "sdg-tile": lazy("tempo_ir.passes.sdg_tile:SdgTilePass"),
         "sdg-unflatten": lazy("tempo_ir.passes.sdg_unflatten:SdgUnflattenPass"),

@@ -22,6 +22,7 @@ DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-cse",
     "sdg-dce",
     "sdg-reduce-domain",
+    "sdg-sink",
 )
 """Names in `tempo_ir.passes.get_all_passes`. Each but sdg-autodiff may be left out, and the numbers stay.
 

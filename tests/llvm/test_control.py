@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import bf16, f32, i1, i32
+from xdsl.dialects.builtin import bf16, f32, f64, i1, i32, i64
 
 from tempo_ir.dialects.tile.attributes import INDEX
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.lowering.llvm.engine import compile_object, host_target, load_object
 from tempo_ir.lowering.llvm.jit import compile_kernel
 from tempo_ir.lowering.llvm.kernel import lower_kernel, module_text
+from tempo_ir.lowering.llvm.target import AVX512
 from tests.llvm.support import assert_same
 from tests.tile import programs
 from tests.tile.programs import F32, numbers
@@ -103,3 +104,17 @@ def test_a_long_chain_of_ops():
         x = x + k.minimum(x, float(i)) * 1e-3
     k.store(x, k.view(k["out"], [37]), (0, 37))
     assert_same(k.finish(), [numbers(37), np.zeros(37, np.float32)])
+
+
+def test_numbers_that_take_long_are_computed_once_for_all_programs():
+    """The power stands before the loop over programs; a sum, which is no work, need not."""
+    k = KernelBuilder("kernel", {"x": F32, "out": F32, "rate": f64, "n": INDEX, "rows": INDEX}, grid=[None])
+    at = (k.program_id(0) * 16, 16)
+    scale = (1.0 - k["rate"] ** k["n"].to(i64).to(f64)).to(f32)
+    x = k.load(k.view(k["x"], [k["rows"]]), at)
+    k.store(x * scale, k.view(k["out"], [k["rows"]]), at)
+    kernel = k.finish()
+    text = lower_kernel(kernel, AVX512).definition
+    assert text.index("pow") < text.index("= phi i64")
+    for rows in (0, 5, 16, 37):
+        assert_same(kernel, [numbers(rows), np.zeros(rows, np.float32), 0.5, 3, rows], (-(-rows // 16),))

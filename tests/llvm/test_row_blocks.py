@@ -173,3 +173,28 @@ def rows_alone(block: int) -> KernelOp:
         k.store(k.dot(k.load(g, rows, (0, 64)), w, k.const(0.0, f32, [block, 64])), out, rows, (0, 64))
         loop.carry()
     return k.finish()
+
+
+def summed(rows: int, columns: int) -> KernelOp:
+    """The sum over some rows of each of several blocks, as the gradient of a bias is."""
+    k = KernelBuilder("summed", {"x": F32, "out": F32, "blocks": INDEX})
+    x = k.view(k["x"], [k["blocks"], rows, columns])
+    with k.loop(0, k["blocks"], 1, [k.const(0.0, f32, [columns])]) as loop:
+        loop.carry(loop.carried[0] + k.reduce("sum", k.load(x, loop.index, (0, rows), (0, columns)), 0))
+    k.store(loop.results[0], k.view(k["out"], [columns]), (0, columns))
+    return k.finish()
+
+
+@pytest.mark.parametrize("target", ["widest", "avx2", "sse"])
+@pytest.mark.parametrize(("rows", "columns"), [(64, 192), (37, 300), (3, 19), (1, 64), (64, 1)])
+@pytest.mark.parametrize("blocks", [0, 1, 3])
+def test_rows_that_are_summed(blocks: int, rows: int, columns: int, target: str):
+    arguments = [numbers(blocks, rows, columns), np.full(columns, 7.0, np.float32), blocks]
+    assert_same(summed(rows, columns), arguments, target=narrower(target))
+
+
+def test_rows_that_are_summed_are_read_whole():
+    """All columns of a row in one loop over the rows, 12 vectors each with its sum; other loops take 4 at a time."""
+    lines = lower_kernel(summed(64, 192), AVX512).definition.splitlines()
+    body = "".join("L" if "load <16 x float>, ptr %" in line else "|" if line.endswith(":") else "" for line in lines)
+    assert max(map(len, body.split("|"))) == 2 * 12

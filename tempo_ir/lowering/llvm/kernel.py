@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tempo_ir.dialects.tile import elementwise as ew
-from tempo_ir.dialects.tile.attributes import DYNAMIC, PointerType
+from tempo_ir.dialects.tile.attributes import DYNAMIC, PointerType, shape_of
 from tempo_ir.dialects.tile.memory import GatherOp, LoadOp
 from tempo_ir.dialects.tile.shape import (
     BroadcastOp,
@@ -47,7 +47,7 @@ from tempo_ir.lowering.llvm.evaluate import Evaluator, Handler
 from tempo_ir.lowering.llvm.half import half_functions
 from tempo_ir.lowering.llvm.invariant import loop_order, program_axes, program_levels
 from tempo_ir.lowering.llvm.memory import element_layout
-from tempo_ir.lowering.llvm.plan import Plan
+from tempo_ir.lowering.llvm.plan import HEAVY, Plan
 from tempo_ir.lowering.llvm.scratch import Arena, Scratch
 from tempo_ir.lowering.llvm.simplify import inline_single_trips, merge_equal
 from tempo_ir.lowering.llvm.statements import Lowering
@@ -229,10 +229,15 @@ def _has_programs(state: _Kernel) -> Register:
 
 def _shared(state: _Kernel, least: int, done: Collection[Operation]) -> list[Operation]:
     """The ops of the body, of those not done, that all programs of the loops up to the level `least` share; none of
-    them where none is kept in scratch."""
+    them where none is kept in scratch, nor is a number that takes long, as a power does."""
     shared = [op for op, level in state.levels.items() if level > least and op not in done]
-    is_worth = any(not state.plan.is_inline(value) for op in shared for value in op.results)
+    is_worth = any(_takes_long(op) or not state.plan.is_inline(value) for op in shared for value in op.results)
     return shared if is_worth else []
+
+
+def _takes_long(op: Operation) -> bool:
+    """Is it a number, and of a heavy function?"""
+    return isinstance(op, HEAVY) and not shape_of(op.results[0])
 
 
 def _kept_outside(state: _Kernel, least: int, known: _Known) -> _Known:

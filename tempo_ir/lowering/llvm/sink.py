@@ -13,9 +13,9 @@ from math import prod
 
 from xdsl.ir import Block, SSAValue
 
-from tempo_ir.dialects.tile.attributes import bit_width, element_of, shape_of
+from tempo_ir.dialects.tile.attributes import ReduceKind, bit_width, element_of, shape_of
 from tempo_ir.dialects.tile.memory import LoadOp
-from tempo_ir.dialects.tile.shape import DotOp
+from tempo_ir.dialects.tile.shape import DotOp, ReduceOp
 from tempo_ir.dialects.tile.structure import ForOp
 from tempo_ir.lowering.llvm.address import Linear
 from tempo_ir.lowering.llvm.ahead import BlockOfRegisters, is_long
@@ -41,11 +41,13 @@ class BlockShape:
     order: tuple[int, ...]
 
 
-def block_shape(shape: tuple[int, ...], lane: int | None, has_dot: bool, registers: int, lanes: int) -> BlockShape:
+def block_shape(
+    shape: tuple[int, ...], lane: int | None, has_dot: bool, registers: int, lanes: int, sums_rows: bool = False
+) -> BlockShape:
     """
     The block of registers for a sink. Around a dot the accumulators fill half of the `registers`: 8 rows of 2 vectors,
-    4 of 4, 2 of 8, 1 of 16 where there are 32; other expressions take 4 vectors at a time, so that heavy functions have
-    no more in flight.
+    4 of 4, 2 of 8, 1 of 16 where there are 32; and where rows of memory are summed: so long a piece of each is read at
+    once. Other expressions take 4 vectors at a time, so that heavy functions have no more in flight.
     """
     steps = [1] * len(shape)
     others = [axis for axis in range(len(shape)) if axis != lane]
@@ -57,7 +59,7 @@ def block_shape(shape: tuple[int, ...], lane: int | None, has_dot: bool, registe
             steps[0] = min(shape[0], 4 if has_dot else 1)
         return BlockShape(tuple(steps), tuple(reversed(range(len(shape)))))
     rows = shape[others[0]] if others else 1
-    block_rows, block_vectors = 1, 4
+    block_rows, block_vectors = 1, registers // 2 if sums_rows else 4
     if has_dot and many:
         block_rows, block_vectors = (
             (8, 2) if rows >= 8 else (rows, 4) if rows >= 4 else (rows, 8) if rows >= 2 else (1, 16)
@@ -81,7 +83,7 @@ def sink(
     # a vector of 64-bit elements takes two registers
     registers = target.registers // (2 if bit_width(element_of(value)) == 64 else 1)
     dots = dots_of(evaluator, value)
-    blocks = block_shape(shape, lane, bool(dots), registers, target.lanes)
+    blocks = block_shape(shape, lane, bool(dots), registers, target.lanes, sums_rows(value))
     vectors = prod(shape) / (1 if lane is None else min(shape[lane], target.lanes))
 
     def nest(axes: Sequence[int], at: dict[int, tuple[Linear, int]]) -> None:
@@ -116,6 +118,12 @@ def sink(
         write_points(evaluator, value, list(itertools.product(*coordinates)), write)
 
     nest(blocks.order, {})
+
+
+def sums_rows(value: SSAValue) -> bool:
+    """Is it a sum over what is read from memory as it is, row by row?"""
+    op = value.owner
+    return isinstance(op, ReduceOp) and op.kind.data is ReduceKind.SUM and isinstance(op.value.owner, LoadOp)
 
 
 def write_points(evaluator: Evaluator, value: SSAValue, points: Sequence[Point], write: Write) -> None:
