@@ -25,7 +25,7 @@ from tempo_ir.lowering.kernels.nests import points
 from tempo_ir.lowering.kernels.reductions import WIDE_ELEMENTS, carried_along, inserted
 from tempo_ir.lowering.kernels.softmax import Pass, nonzero
 from tempo_ir.lowering.kernels.tiles import ORIGIN, Coordinate, Coordinates, Lane, Tile, combine
-from tempo_ir.lowering.kernels.translator import Carried, Emitter, Refine, Translator
+from tempo_ir.lowering.kernels.translator import Carried, Emitter, Iterated, Refine, Translator
 
 
 def emit_weighted_sum(translator: Translator, op: Operation, at: Coordinates) -> Tile:
@@ -120,8 +120,7 @@ class Weighted(Pass):
         self.other = 1 - number
         self.columns = columns
         self.shape = (self.lanes[0].size if self.lanes else 1), (columns[0].size if columns else 1)
-        most = [translator.blocks.keys(axis.block, self.shape, contraction.element) for axis in self.axes]
-        self.axes = [replace(axis, block=block) for axis, block in zip(self.axes, most, strict=True)]
+        self.axes = [replace(axis, block=self._block(axis)) for axis in self.axes]
         self.along = carried_along(translator, self.axes, self.lanes)
         if self.along * self.shape[0] > WIDE_ELEMENTS:  # the greatest is found across the lane in every block anyway
             self.along = 0
@@ -129,6 +128,11 @@ class Weighted(Pass):
         counting = key_range(translator, self.operand, self.axis, at, self.axes[0].block or 1)
         if counting is not None:
             translator.stretches[self.axes[0].key] = counting
+
+    def _block(self, axis: Iterated) -> int:
+        """The keys of a block."""
+        more = not isinstance(axis.extent, int) and not self.translator.holds("<=", axis.extent, axis.block)
+        return self.translator.blocks.keys(axis.block, self.shape, self.contraction.element, more=more)
 
     def sum(self) -> Tile:
         """The weighted sums, over the lanes of the rows and of the columns."""
