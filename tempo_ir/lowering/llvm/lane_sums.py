@@ -28,8 +28,9 @@ def is_summed_into_lanes(evaluator: Evaluator, op: DotOp) -> bool:
 def rows_at_once(op: DotOp, registers: int, lanes: int) -> int:
     """How many rows share each vector that is loaded: of each its left operand and the rounds of its sums that are not
     over lie in registers (with more 4 rows of 128 take 2.5 times as long)."""
-    vectors = -(-shape_of(op.lhs)[1] // lanes)
-    return 1 << max(0, (registers // (vectors + lanes.bit_length())).bit_length() - 1)
+    rows, depth = shape_of(op.lhs)
+    most = max(1, registers // (-(-depth // lanes) + lanes.bit_length()))
+    return -(-rows // -(-rows // most))
 
 
 def dot_into_lanes(evaluator: Evaluator, op: DotOp, points: Sequence[Point]) -> list[Register]:

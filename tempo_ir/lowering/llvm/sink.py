@@ -81,7 +81,7 @@ def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target
     end = None
     if lane == 1 and dots and all(is_summed_into_lanes(evaluator, dot) for dot in dots):
         rows = min(rows_at_once(dot, registers, target.lanes) for dot in dots)
-        blocks = BlockShape((min(shape[0], rows), target.lanes), blocks.order)
+        blocks = BlockShape((rows, target.lanes), blocks.order)
         end = _end_of(evaluator, value) if shape[1] % target.lanes == 0 else None
     vectors = prod(shape) / (1 if lane is None else min(shape[lane], target.lanes))
 
