@@ -42,7 +42,7 @@ def test_products_that_turn(turn: int, rows: int, columns: int, programs: int, t
 
 def test_programs_and_columns_run_backwards():
     """Where the last argument is odd: both loops count from the end then."""
-    kernel = near_product(1, 64, 70, 3)
+    kernel = near_product(1, 256, 70, 3)
     turning = lower_kernel(kernel, AVX512).definition
     del kernel.attributes[TURNS]
     forwards = lower_kernel(kernel, AVX512).definition
