@@ -46,7 +46,7 @@ def checked_value(value: object) -> Value:
 
 def is_scalar(value: object) -> TypeGuard[bool | int | float]:
     """True for a Python number, which is weak in promotion; numpy's numbers have a type of their own."""
-    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+    return isinstance(value, (int, float)) and not isinstance(value, np.generic)  # a bool is an int
 
 
 def constant(value: Scalar, dtype: DType, shape: Sequence[int] = ()) -> Tensor:
