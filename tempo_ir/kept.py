@@ -101,12 +101,20 @@ def where_kept() -> tuple[Path, int] | None:
     if not text.isdecimal():
         raise ValueError(f"{SIZE} is '{text}': give the bytes that compiled programs may take on disk")
     if given is not None:
-        return Path(given), int(text)
+        return _expanded(given), int(text)
     try:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:  # a user without a home
         return None
     return Path(home) / "tempo_ir", int(text)
+
+
+def _expanded(given: str) -> Path:
+    """A folder whose `~` is the user's home, where there is one: no shell has replaced it in a file of settings."""
+    try:
+        return Path(given).expanduser()
+    except RuntimeError:  # a user without a home
+        return Path(given)
 
 
 def digest_of(parts: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 import tempo_ir as tp
 from benchmarks import compile as compile_benchmark
-from benchmarks import compile_programs, decode, kernels, memory, page, rl, rnn
+from benchmarks import compile_programs, decode, harness, kernels, memory, page, rl, rnn
 from benchmarks.harness import Measurement, Report, Sheet, System, bound_of, compare, finish, grown_bytes
 from benchmarks.llama_torch import CompiledLlama, TorchLlama
 from benchmarks.rl_programs import Settings
@@ -278,6 +278,26 @@ def test_a_case_that_misses_a_target_is_profiled() -> None:
         )
     assert profiled == ["tempo_ir"]
     assert [case["ours"] for _, case, _ in report.profiles] == [50]
+
+
+def test_times_are_per_unit_and_long_cases_run_fewer_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    def system(name: str, units: int | None) -> System:
+        def run() -> float:
+            time.sleep(0.01)
+            return 0.0
+
+        return System(name, run, 0.0, 0, units=units)
+
+    report, systems = Report(), [system("tempo_ir", None), system("jax", 2)]
+    compare(report, "decode", {"T": 20}, systems, units=20, rounds=7)
+    ours, theirs = report.rows
+    assert (ours.runs, theirs.runs) == (7, 7)
+    assert ours.min_s >= 0.01 / 20
+    assert theirs.min_s >= 0.01 / 2
+    assert report.ratios[0]["median_ratio"] > 5
+    monkeypatch.setattr(harness, "PATIENCE", 0.02)
+    compare(report, "decode", {"T": 21}, systems, units=20, rounds=7)
+    assert [row.runs for row in report.rows] == [7, 7, 3, 3]
 
 
 def test_ratios_are_of_runs_in_turn() -> None:

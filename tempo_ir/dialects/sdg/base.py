@@ -219,11 +219,11 @@ class AccessOp(SdgOp, ABC):
         """They are made when they are asked for first, and again once operands or indices are others, which are never
         changed in place."""
         operands, indices = self._operands, self.properties["indices"]
-        made: tuple[object, object, tuple[Access, ...]] | None = self.__dict__.get("_accesses")
+        made: tuple[object, object, tuple[Access, ...]] | None = vars(self).get("_accesses")
         if made is not None and made[0] is operands and made[1] is indices:
             return made[2]
         accesses = tuple([Access(value, index.data) for value, index in zip(operands, self.indices.data, strict=False)])
-        self.__dict__["_accesses"] = (operands, indices, accesses)
+        vars(self)["_accesses"] = (operands, indices, accesses)
         return accesses
 
     def with_access(self, number: int, value: SSAValue, index: Index) -> None:
