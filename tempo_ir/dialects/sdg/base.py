@@ -10,7 +10,7 @@ from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -125,8 +125,7 @@ class SdgOp(NominalOperation, ABC):
     @property
     def domain(self) -> Domain:
         """The points at which the op has a value."""
-        attribute = self.properties["domain"]  # the one property that is asked for all the time
-        assert isinstance(attribute, DomainAttr)
+        attribute: Any = self.properties["domain"]  # the one property that is asked for all the time
         return attribute.data
 
     @domain.setter
