@@ -27,7 +27,8 @@ from tempo_ir.runtime.profile import Profile
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds of one run of a system; `excluded` (time inside an environment, say) is taken out."""
+    """Seconds of one run of a system; `excluded` (inside an environment, say) is taken out of those by the clock, not
+    out of those of the processor."""
 
     wall: float
     cpu: float
@@ -159,7 +160,7 @@ class Report:
     ) -> None:
         """A row of the times per unit of work."""
         seconds = [m.seconds for m in times]
-        cpu = statistics.median(m.cpu - m.excluded for m in times)
+        cpu = statistics.median(m.cpu for m in times)
         row = Row(
             benchmark, dict(case), system, statistics.median(seconds), min(seconds), max(seconds), cpu,
             compile_seconds, peak_bytes, launches, bound, len(seconds),
@@ -168,14 +169,15 @@ class Report:
 
     def add_ratios(self, benchmark: str, case: Mapping[str, Any], times: Mapping[str, Sequence[Measurement]]) -> None:
         """The ratio of each system's time over tempo_ir's: the median of those of the rounds that it ran in, and of
-        their processor time, which says more where the machine has other work."""
+        their processor time, which says more where the machine has other work (None where some of it is excluded)."""
         ours = times["tempo_ir"]
         for system, theirs in times.items():
             if system == "tempo_ir":
                 continue
-            pairs = [(a.seconds / b.seconds, (a.cpu - a.excluded) / max(b.cpu - b.excluded, 1e-9))
-                     for a, b in zip(theirs, ours, strict=False)]  # fmt: skip
-            wall, cpu = (statistics.median(column) for column in zip(*pairs, strict=True))
+            pairs = list(zip(theirs, ours, strict=False))
+            wall = statistics.median(a.seconds / b.seconds for a, b in pairs)
+            whole = not any(a.excluded or b.excluded for a, b in pairs)
+            cpu = statistics.median(a.cpu / max(b.cpu, 1e-9) for a, b in pairs) if whole else None
             self.ratios.append(
                 {"benchmark": benchmark, "case": dict(case), "system": system, "median_ratio": wall, "cpu_ratio": cpu}
             )
@@ -233,7 +235,7 @@ class Report:
                 case_text(row.case),
                 row.system,
                 *(format_seconds(x) for x in (row.median_s, row.min_s, row.max_s)),
-                *([f"{ratio:.2f}x" for ratio in ratios] or ["", ""]),
+                *(["" if ratio is None else f"{ratio:.2f}x" for ratio in ratios] or ["", ""]),
                 f"{row.compile_s:.2f} s",
                 "" if row.peak_bytes is None else f"{row.peak_bytes / 1e6:.2f}",
                 "" if row.launches is None else str(row.launches),

@@ -178,7 +178,7 @@ def cells(row: Mapping[str, Any], ratio: Mapping[str, Any] | None) -> list[str]:
         str(row["runs"]),
         format_seconds(row["median_s"]),
         "" if ratio is None else f"{ratio['median_ratio']:.2f}",
-        "" if ratio is None else f"{ratio['cpu_ratio']:.2f}",
+        "" if ratio is None or ratio["cpu_ratio"] is None else f"{ratio['cpu_ratio']:.2f}",
         f"{row['compile_s']:.2f} s" if row["compile_s"] else "",
         "" if peak is None else f"{peak / 1e6:.2f} MB",
         "" if bound is None else format_seconds(bound),
