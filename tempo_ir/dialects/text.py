@@ -43,24 +43,28 @@ class _Text:
 
     def operation(self, op: Operation) -> None:
         """An op and what is in it."""
-        texts, attribute, number = self._texts, self._attribute, self._number
-        said = [op.name, " ".join([number(value) for value in op.operands])]
+        texts, attribute, numbers = self._texts, self._attribute, self._numbers
+        operands = [numbers.get(id(value)) or self._number(value) for value in op.operands]
+        said = [op.name, " ".join(operands)]
         for result in op.results:
-            said += (number(result), str(result.name_hint), texts.get(id(result.type)) or attribute(result.type))
+            kind = result.type
+            said += (self._number(result), str(result.name_hint), texts.get(id(kind)) or attribute(kind))
         for named in (op.properties, op.attributes):
             said.append(str(len(named)))
             for name, value in named.items():
                 said += (name, texts.get(id(value)) or attribute(value))
-        place = op.location
-        said += (texts.get(id(place)) or attribute(place), str(len(op.regions)))
-        if op.successors:
-            said.append(" ".join([number(block) for block in op.successors]))
+        place, regions = op.location, op.regions
+        said += (texts.get(id(place)) or attribute(place), str(len(regions)))
+        if successors := op.successors:
+            said.append(" ".join([self._number(block) for block in successors]))
         self.parts.append("\n".join(said))
-        for region in op.regions:
+        if not regions:
+            return
+        for region in regions:
             for block in region.blocks:
-                self.parts.append(f"block {number(block)} {len(block.args)}")
+                self.parts.append(f"block {self._number(block)} {len(block.args)}")
                 for argument in block.args:
-                    self.parts += (number(argument), str(argument.name_hint), attribute(argument.type))
+                    self.parts += (self._number(argument), str(argument.name_hint), attribute(argument.type))
                 for inner in block.ops:
                     self.operation(inner)
             self.parts.append("end")
