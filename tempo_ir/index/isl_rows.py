@@ -164,6 +164,11 @@ def _comparisons(text: str) -> Sequence[tuple[Sum, bool]]:
 
 def _linear(text: str) -> Sum:
     """The coefficients of `2*t + T - 1`."""
+    text = text.strip()
+    if text.isidentifier():
+        return ((text, 1),)
+    if text.isdecimal():
+        return ((ONE, int(text)),)
     total: dict[str, int] = {}
     at = 0
     while at < len(text) or not at:

@@ -24,7 +24,7 @@ from tempo_ir.lowering.llvm.elementwise import convert, integer_extremum
 from tempo_ir.lowering.llvm.evaluate import ORIGIN, At, Evaluator, Point, has_lane
 from tempo_ir.lowering.llvm.memory import LINE, Buffer, element_layout, register_layout
 from tempo_ir.lowering.llvm.scratch import Scratch
-from tempo_ir.lowering.llvm.text import AVX512_LANES, REDUCTION_FLAGS, Register, Text, Variable, suffix
+from tempo_ir.lowering.llvm.text import AVX512_LANES, REDUCTION_FLAGS, Register, Running, Text, Variable, suffix
 
 STREAMED_BYTES = 1 << 17
 """A right operand of more bytes is taken to come from memory, not from a cache."""
@@ -99,7 +99,7 @@ def _operands(evaluator: Evaluator, op: DotOp, points: Sequence[Point], depth: A
     return dict(zip(rows, lhs, strict=True)), dict(zip(columns, rhs, strict=True))
 
 
-def _accumulate(total: Variable, a: Register, b: Register) -> None:
+def _accumulate(total: Variable | Running, a: Register, b: Register) -> None:
     total.set(a * b + total.get())
 
 
@@ -159,7 +159,8 @@ def _sums_along_depth(
     paired = _is_paired(evaluator, op, depth)
     unroll = min(max(1, 8 // len(points)), 4, -(-depth // lanes)) if len(points) <= 4 else 1
     unroll = max(2, unroll) if paired else unroll
-    totals = [[text.variable(zero) for _ in range(unroll)] for _ in points]
+    total_of = Running if depth <= lanes * unroll else text.variable
+    totals = [[total_of(zero) for _ in range(unroll)] for _ in points]
     line = LINE // access.stored_bytes(op.rhs)
 
     def step(start: Linear, count: int) -> None:
