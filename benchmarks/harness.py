@@ -27,7 +27,8 @@ from tempo_ir.runtime.profile import Profile
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds of one run of a system; `excluded` (time inside an environment, say) is taken out."""
+    """Seconds of one run of a system; `excluded` (inside an environment, say) is taken out of those by the clock, not
+    out of those of the processor."""
 
     wall: float
     cpu: float
@@ -42,9 +43,10 @@ class Measurement:
 class System:
     """One contender: a name, a run of the whole work, and what it cost to prepare it.
 
-    `run` does the work once and returns the seconds to leave out of the time (0.0 mostly). `units` in `compare` says
-    how many units (tokens, iterations) one run is. Where `peak_bytes` is None, it is what the process grows by in the
-    first run. `profile` gives where the time of a run goes; it is asked for where a target is missed.
+    `run` does the work once and returns the seconds to leave out of the time (0.0 mostly). `units` says how many units
+    (tokens, iterations) one run is, where that is not as many as of the others. Where `peak_bytes` is None, it is what
+    the process grows by in the first run. `profile` gives where the time of a run goes; it is asked for where a target
+    is missed.
     """
 
     name: str
@@ -53,6 +55,7 @@ class System:
     peak_bytes: int | None = None
     launches: int | None = None
     profile: Callable[[], Profile] | None = None
+    units: int | None = None
 
 
 @dataclass
@@ -89,6 +92,7 @@ class Row:
     peak_bytes: int | None
     launches: int | None
     bound_s: float | None
+    runs: int
 
 
 @dataclass
@@ -156,23 +160,24 @@ class Report:
     ) -> None:
         """A row of the times per unit of work."""
         seconds = [m.seconds for m in times]
-        cpu = statistics.median(m.cpu - m.excluded for m in times)
+        cpu = statistics.median(m.cpu for m in times)
         row = Row(
             benchmark, dict(case), system, statistics.median(seconds), min(seconds), max(seconds), cpu,
-            compile_seconds, peak_bytes, launches, bound,
+            compile_seconds, peak_bytes, launches, bound, len(seconds),
         )  # fmt: skip
         self.rows.append(row)
 
     def add_ratios(self, benchmark: str, case: Mapping[str, Any], times: Mapping[str, Sequence[Measurement]]) -> None:
-        """The ratio of each system's time over tempo_ir's: the median of those of its alternate runs, and of their
-        processor time, which says more where the machine has other work."""
+        """The ratio of each system's time over tempo_ir's: the median of those of the rounds that it ran in, and of
+        their processor time, which says more where the machine has other work (None where some of it is excluded)."""
         ours = times["tempo_ir"]
         for system, theirs in times.items():
             if system == "tempo_ir":
                 continue
-            pairs = [(a.seconds / b.seconds, (a.cpu - a.excluded) / max(b.cpu - b.excluded, 1e-9))
-                     for a, b in zip(theirs, ours, strict=True)]  # fmt: skip
-            wall, cpu = (statistics.median(column) for column in zip(*pairs, strict=True))
+            pairs = list(zip(theirs, ours, strict=False))
+            wall = statistics.median(a.seconds / b.seconds for a, b in pairs)
+            whole = not any(a.excluded or b.excluded for a, b in pairs)
+            cpu = statistics.median(a.cpu / max(b.cpu, 1e-9) for a, b in pairs) if whole else None
             self.ratios.append(
                 {"benchmark": benchmark, "case": dict(case), "system": system, "median_ratio": wall, "cpu_ratio": cpu}
             )
@@ -230,7 +235,7 @@ class Report:
                 case_text(row.case),
                 row.system,
                 *(format_seconds(x) for x in (row.median_s, row.min_s, row.max_s)),
-                *([f"{ratio:.2f}x" for ratio in ratios] or ["", ""]),
+                *(["" if ratio is None else f"{ratio:.2f}x" for ratio in ratios] or ["", ""]),
                 f"{row.compile_s:.2f} s",
                 "" if row.peak_bytes is None else f"{row.peak_bytes / 1e6:.2f}",
                 "" if row.launches is None else str(row.launches),
@@ -263,6 +268,10 @@ def finish(_: Any) -> float:
     return 0.0
 
 
+PATIENCE, FEWEST = 900.0, 3
+"""Seconds that the rounds of a case may take, and how many there are even so."""
+
+
 def compare(
     report: Report,
     benchmark: str,
@@ -274,19 +283,22 @@ def compare(
 ) -> None:
     """Run all systems in turn, `rounds` times after one warm-up each, and add their rows and ratios to the report.
 
-    A `bound` is that of one thread: with more there is none in the report. The order is drawn anew for each round: who
-    follows another finds in the caches what that one left there, which changes times by up to a tenth.
+    One run is of `units` units. What would take longer than `PATIENCE` is run fewer times, though `FEWEST`. A `bound`
+    is that of one thread: with more there is none in the report. The order is drawn anew for each round: who follows
+    another finds in the caches what that one left there, which changes times by up to a tenth.
     """
     bound = bound if threads() == 1 else None
     times: dict[str, list[Measurement]] = {system.name: [] for system in systems}
+    start = time.perf_counter()
     grown = {system.name: grown_bytes(system.run) for system in systems}
+    round_s = time.perf_counter() - start
     order = random.Random(0)
-    for _ in range(rounds):
+    for _ in range(min(rounds, max(FEWEST, int(PATIENCE / round_s)))):
         for system in order.sample(systems, len(systems)):
-            times[system.name].append(measure(system))
+            times[system.name].append(measure(system, system.units or units))
     for system in systems:
         peak = grown[system.name] if system.peak_bytes is None else system.peak_bytes
-        found = [Measurement(m.wall / units, m.cpu / units, m.excluded / units) for m in times[system.name]]
+        found = times[system.name]
         report.add(benchmark, case, system.name, found, system.compile_seconds, peak, system.launches, bound)
     report.add_ratios(benchmark, case, times)
     add_profiles(report, benchmark, case, systems)
@@ -302,10 +314,12 @@ def add_profiles(report: Report, benchmark: str, case: Mapping[str, Any], system
             report.add_profile(benchmark, case, system.profile())
 
 
-def measure(system: System) -> Measurement:
+def measure(system: System, units: int) -> Measurement:
+    """One run, per unit."""
     wall, cpu = time.perf_counter(), time.process_time()
     excluded = system.run()
-    return Measurement(time.perf_counter() - wall, time.process_time() - cpu, excluded)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return Measurement(wall / units, cpu / units, excluded / units)
 
 
 def grown_bytes(run: Callable[[], Any]) -> int:

@@ -54,11 +54,12 @@ class JaxLlama:
             ],
         }
 
-    def jit(self, length: int) -> Any:
-        """`(parameters, prompt) -> tokens` of this length: another one needs another compile."""
-        return jax.jit(partial(self.generate, length=length))
+    def jit(self, length: int, steps: int | None = None) -> Any:
+        """`(parameters, prompt) -> tokens` of this length, of which the first `steps` are decoded, all of them where
+        nothing is said: another length needs another compile."""
+        return jax.jit(partial(self.generate, length=length, steps=length if steps is None else steps))
 
-    def generate(self, parameters: Any, prompt: jax.Array, length: int) -> jax.Array:
+    def generate(self, parameters: Any, prompt: jax.Array, length: int, steps: int) -> jax.Array:
         batch, prompt_length = prompt.shape
         rows = self.window if self.ring and self.window is not None else length
         shape = (batch, self.kv_heads, rows, self.width)
@@ -76,7 +77,7 @@ class JaxLlama:
             following = lax.cond(t + 1 < prompt_length, lambda _: tokens[:, t + 1], choose, None)
             return tokens.at[:, t + 1].set(following), caches
 
-        return lax.fori_loop(0, length - 1, step, (tokens, caches))[0]
+        return lax.fori_loop(0, steps - 1, step, (tokens, caches))[0]
 
     def trunk(self, parameters: Any, token: jax.Array, t: Any, caches: Any) -> tuple[jax.Array, Any]:
         """The hidden state (batch, hidden) after all layers at position t, and the caches with the new rows."""

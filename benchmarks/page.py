@@ -140,7 +140,7 @@ def rows(report: Mapping[str, Any]) -> Iterator[str]:
     for benchmark in dict.fromkeys(row["benchmark"] for row in report["rows"]):
         mine = [row for row in report["rows"] if row["benchmark"] == benchmark]
         keys = list(dict.fromkeys(key for row in mine for key in row["case"]))
-        columns = ("system", "time", "times", "of cpu", "compile", "peak", "bound", "of bound")
+        columns = ("system", "runs", "time", "times", "of cpu", "compile", "peak", "bound", "of bound")
         lines: list[list[str]] = []
         for row in mine:
             ratio = ratios.get((benchmark, str(row["case"]), row["system"]))
@@ -175,9 +175,10 @@ def cells(row: Mapping[str, Any], ratio: Mapping[str, Any] | None) -> list[str]:
     bound, peak = row["bound_s"], row["peak_bytes"]
     return [
         row["system"],
+        str(row["runs"]),
         format_seconds(row["median_s"]),
         "" if ratio is None else f"{ratio['median_ratio']:.2f}",
-        "" if ratio is None else f"{ratio['cpu_ratio']:.2f}",
+        "" if ratio is None or ratio["cpu_ratio"] is None else f"{ratio['cpu_ratio']:.2f}",
         f"{row['compile_s']:.2f} s" if row["compile_s"] else "",
         "" if peak is None else f"{peak / 1e6:.2f} MB",
         "" if bound is None else format_seconds(bound),

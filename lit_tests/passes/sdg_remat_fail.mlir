@@ -7,7 +7,7 @@
 // RUN: not tempo-opt %S/Inputs/there_and_back.mlir -p 'sdg-remat{block=4 dims=u}' 2>&1 | filecheck %s --check-prefix=NAME
 
 // NEEDS: sdg-remat: say what may be kept, budget=BYTES, or in blocks of what, block=STEPS
-// EMPTY: sdg-remat: a block has at least one step, got block=0
+// EMPTY: sdg-remat: block is a count of 1 to 2**62, got block=0
 // FITS: remark: not computed anew along t: all rows are 3200 bytes, within the budget [sdg-remat]
 // FITS: dims(t: T) {
 // SMALL: remark: over the budget along t: blocks of 10 steps keep 640 bytes [sdg-remat]

@@ -93,7 +93,7 @@ from tempo_ir.passes.recurrences.reductions import accumulator, combining, ident
 from tempo_ir.passes.remarks import collecting, count, remark
 from tempo_ir.passes.sdg_dce import remove_dead_ops
 from tempo_ir.passes.sdg_vectorize import choose
-from tempo_ir.passes.utilities import dims_to_try, erase, programs, sdg_ops
+from tempo_ir.passes.utilities import check_counts, dims_to_try, erase, programs, sdg_ops
 
 OPEN_EXTENT = 64
 """Elements that an axis of no fixed extent is taken to have."""
@@ -118,6 +118,7 @@ class SdgAccumulatePass(ModulePass):
     """The dims to accumulate along whatever it costs; along the others where it pays."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_counts(self)
         for program in programs(op):
             until = until_of(sdg_ops(program))
             names = [name for name in program.space.names if until is None or name != until.dim]

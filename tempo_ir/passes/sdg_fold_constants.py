@@ -58,7 +58,7 @@ from tempo_ir.dialects.types import Tensor, as_tensor, dtype_name, element, shap
 from tempo_ir.index import Const, free_symbols
 from tempo_ir.passes.building import Constructor, symbols_of
 from tempo_ir.passes.remarks import remark
-from tempo_ir.passes.utilities import is_readable, programs, replace_proved, run_patterns
+from tempo_ir.passes.utilities import check_counts, is_readable, programs, replace_proved, run_patterns
 from tempo_ir.reference.dtypes import Array, numpy_dtype
 from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.reference.operations import evaluate
@@ -80,6 +80,7 @@ class SdgFoldConstantsPass(ModulePass):
     """The most elements that a folded result may have, unless they are one number."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_counts(self)
         for program in programs(op):
             run_patterns(program.body, FoldConstants(self.limit))
 

@@ -59,7 +59,7 @@ from tempo_ir.passes.recurrences.interleaving import Lookahead, looped
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.sdg_accumulate import value_bytes
 from tempo_ir.passes.sdg_insert_dealloc import has_memory
-from tempo_ir.passes.utilities import programs, refuse, sdg_ops
+from tempo_ir.passes.utilities import check_counts, programs, refuse, sdg_ops
 
 LINK = 16
 """How many bytes an iteration moves on the device while one goes to the host or comes back."""
@@ -91,6 +91,7 @@ class SdgInsertSwapPass(ModulePass):
     solver: str = "greedy"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_counts(self)
         if self.solver not in SOLVERS:
             raise PassFailedException(f"{self.name} has no solver '{self.solver}'; use one of {', '.join(SOLVERS)}")
         for program in programs(op):

@@ -52,7 +52,7 @@ from tempo_ir.passes.recompute.sides import NotInBlocksError, sides_of
 from tempo_ir.passes.remarks import collecting, count, remark
 from tempo_ir.passes.sdg_dce import remove_dead_ops
 from tempo_ir.passes.sdg_vectorize import vectorize
-from tempo_ir.passes.utilities import dims_to_try, programs
+from tempo_ir.passes.utilities import check_counts, dims_to_try, programs
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,11 @@ class SdgRematPass(ModulePass):
     """The dims to try; all where none is named."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_counts(self, block=1)
         if self.budget is None and self.block is None:
             raise PassFailedException(
                 "sdg-remat: say what may be kept, budget=BYTES, or in blocks of what, block=STEPS"
             )
-        if self.block is not None and self.block < 1:
-            raise PassFailedException(f"sdg-remat: a block has at least one step, got block={self.block}")
         for program in programs(op):
             for dim in dims_to_try(self.name, program, self.dims):
                 if anew := self.recompute(program, dim):

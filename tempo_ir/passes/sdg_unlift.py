@@ -44,7 +44,7 @@ from tempo_ir.passes.recurrences.sums import unlifted_reduction
 from tempo_ir.passes.recurrences.windows import sliding_sum
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.sdg_dce import remove_dead_ops
-from tempo_ir.passes.utilities import erase, programs, sdg_ops
+from tempo_ir.passes.utilities import check_counts, erase, programs, sdg_ops
 
 FEW_ROWS = 3
 """A reduction over so many rows costs no more than a step of a recurrence."""
@@ -60,6 +60,7 @@ class SdgUnliftPass(ModulePass):
     """How many points a dim is expected to have where nothing says so."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_counts(self)
         for program in programs(op):
             count(self, "unlifted", unlift(program, self.steps))
             remove_dead_ops(program)

@@ -66,7 +66,7 @@ from tempo_ir.index import Domain, Index, Space, Sym, as_expr, free_symbols
 from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
 from tempo_ir.passes.recurrences.interleaving import row_by_row
 from tempo_ir.passes.remarks import count, remark
-from tempo_ir.passes.utilities import dims_to_try, erase, is_slice, programs, sdg_ops
+from tempo_ir.passes.utilities import check_counts, dims_to_try, erase, is_slice, programs, sdg_ops
 from tempo_ir.passes.vectorize.batching import (
     Batch,
     Operand,
@@ -110,6 +110,7 @@ class SdgVectorizePass(ModulePass):
     """From how many rows on a product for a recurrence stays in its loop; 0: from none."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_counts(self)
         for program in programs(op):
             for dim in reversed(dims_to_try(self.name, program, self.dims)):
                 count(self, "vectorised", vectorize(program, dim, take_all=self.all, rows=self.rows))

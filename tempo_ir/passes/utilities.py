@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NoReturn
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Operation, Region, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import (
     GreedyRewritePatternApplier,
     PatternRewriter,
@@ -36,6 +37,9 @@ from tempo_ir.dialects.sdg import (
 from tempo_ir.index import Entry, Index, Slice, Sym, compose
 from tempo_ir.passes.remarks import remark
 
+MOST = 2**62
+"""What an option that counts something is below."""
+
 REWRITES_PER_OP = 50
 """How often, on average, an op may be rewritten before `run_patterns` takes the patterns to go round a cycle."""
 
@@ -48,6 +52,16 @@ def programs(module: ModuleOp) -> Iterator[ProgramOp]:
 def sdg_ops(program: ProgramOp) -> list[SdgOp]:
     """The ops of a program in textual order, as a list that stays valid while the program changes."""
     return [op for op in program.body.block.ops if isinstance(op, SdgOp)]
+
+
+def check_counts(given: ModulePass, **least: int) -> None:
+    """Raise PassFailedException where an option of a pass that is a number is none of a count: all of them count
+    things, from 0 on or from what is said here."""
+    for option in fields(given):
+        value, first = getattr(given, option.name), least.get(option.name, 0)
+        if isinstance(value, int) and not first <= value < MOST:
+            name = option.name.replace("_", "-")
+            raise PassFailedException(f"{given.name}: {name} is a count of {first} to 2**62, got {name}={value}")
 
 
 def dims_to_try(name: str, program: ProgramOp, dims: Sequence[str]) -> list[str]:

@@ -136,12 +136,20 @@ def default_cache() -> Cache | None:
     if not text.isdecimal():
         raise CompileError(f"{SIZE} is '{text}': give the bytes that compiled programs may take on disk")
     if given is not None:
-        return Cache(Path(given), int(text))
+        return Cache(_expanded(given), int(text))
     try:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:  # a user without a home
         return None
     return Cache(Path(home) / "tempo_ir", int(text))
+
+
+def _expanded(given: str) -> Path:
+    """A folder whose `~` is the user's home, where there is one: no shell has replaced it in a file of settings."""
+    try:
+        return Path(given).expanduser()
+    except RuntimeError:  # a user without a home
+        return Path(given)
 
 
 def key_of(module: ModuleOp, *others: object) -> str:

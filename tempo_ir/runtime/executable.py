@@ -45,7 +45,7 @@ from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.runtime.frames import Callee, Frame
 from tempo_ir.runtime.memory import aligned_copies
 from tempo_ir.runtime.native import NativeCompiler, NativeProgram, check_runs_here
-from tempo_ir.runtime.packed import Damaged, Packed, parse_module, text_with_places
+from tempo_ir.runtime.packed import Damaged, OtherFormat, Packed, parse_module, text_with_places
 from tempo_ir.runtime.room import SMALL, check_room
 from tempo_ir.runtime.signature import Signature, Sizes
 from tempo_ir.runtime.statistics import Statistics, per_step
@@ -150,6 +150,8 @@ def load(path: str | Path, *, recompile: bool = False) -> Executable:
         packed = Packed.of_bytes(Path(path).read_bytes())
     except OSError as error:
         raise CompileError(f"cannot read {path}: {error.strerror}") from None
+    except OtherFormat:
+        raise CompileError(f"{path} was saved in the form of another version of tempo_ir: save it again") from None
     except Damaged:
         raise CompileError(f"{path} is no saved program, or not all of one: save it again") from None
     if packed.header.get("made_by") != __version__:

@@ -28,12 +28,17 @@ from tempo_ir.lowering.storage.intervals import Interval
 from tempo_ir.reference.dtypes import numpy_dtype
 from tempo_ir.runtime.memory import Buffer
 
-MAGIC = b"tempo_ir program 3\n"
+KIND = b"tempo_ir program "
+MAGIC = KIND + b"3\n"
 DIGEST_BYTES, LENGTH_BYTES = 32, 8
 
 
 class Damaged(Exception):
     """Bytes that are no packed program, or not all of one."""
+
+
+class OtherFormat(Damaged):
+    """A packed program in the form of another version."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ class Packed:
     @staticmethod
     def of_bytes(data: bytes) -> Packed:
         """What `to_bytes` made. Raises Damaged."""
+        if data.startswith(KIND) and not data.startswith(MAGIC):
+            raise OtherFormat
         start = len(MAGIC) + DIGEST_BYTES
         digest, payload = data[len(MAGIC) : start], data[start:]
         if not data.startswith(MAGIC) or hashlib.sha256(payload).digest() != digest:

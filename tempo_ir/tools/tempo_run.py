@@ -83,6 +83,8 @@ def _run(arguments: argparse.Namespace, sources: Sources) -> int:
     budget, on_gpu = arguments.memory_budget, arguments.target == "triton"
     if arguments.precision and not on_gpu and arguments.emit_triton is None:
         raise UserError("--precision is of products on a GPU: give --target triton or --emit-triton DIR")
+    if arguments.profile and arguments.target != "cpu":
+        raise UserError(f"target '{arguments.target}' has no profile: leave --profile, or give --target cpu")
     executable = tempo_ir.compile(
         call.program.source,
         arguments.target,

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 
 import tempo_ir as tp
 from benchmarks import compile as compile_benchmark
-from benchmarks import compile_programs, decode, kernels, memory, page, rl, rnn
+from benchmarks import compile_programs, decode, harness, kernels, memory, page, rl, rnn
 from benchmarks.harness import Measurement, Report, Sheet, System, bound_of, compare, finish, grown_bytes
 from benchmarks.llama_torch import CompiledLlama, TorchLlama
 from benchmarks.rl_programs import Settings
@@ -280,13 +280,41 @@ def test_a_case_that_misses_a_target_is_profiled() -> None:
     assert [case["ours"] for _, case, _ in report.profiles] == [50]
 
 
-def test_ratios_are_of_runs_in_turn() -> None:
+def test_times_are_per_unit_and_long_cases_run_fewer_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    def system(name: str, units: int | None) -> System:
+        def run() -> float:
+            time.sleep(0.01)
+            return 0.0
+
+        return System(name, run, 0.0, 0, units=units)
+
+    report, systems = Report(), [system("tempo_ir", None), system("jax", 2)]
+    compare(report, "decode", {"T": 20}, systems, units=20, rounds=7)
+    ours, theirs = report.rows
+    assert (ours.runs, theirs.runs) == (7, 7)
+    assert ours.min_s >= 0.01 / 20
+    assert theirs.min_s >= 0.01 / 2
+    assert report.ratios[0]["median_ratio"] > 5
+    monkeypatch.setattr(harness, "PATIENCE", 0.02)
+    compare(report, "decode", {"T": 21}, systems, units=20, rounds=7)
+    assert [row.runs for row in report.rows] == [7, 7, 3, 3]
+
+
+def test_ratios_are_of_runs_in_turn(tmp_path: Path) -> None:
     report = Report()
     ours = [Measurement(1.0, 1.0), Measurement(4.0, 1.0), Measurement(1.0, 1.0)]
     theirs = [Measurement(3.0, 2.0, 1.0), Measurement(9.0, 2.0, 1.0), Measurement(4.0, 2.0, 1.0)]
     report.add_ratios("kernels", {}, {"tempo_ir": ours, "jax": theirs})
     assert report.ratios[0]["median_ratio"] == 2.0
-    assert report.ratios[0]["cpu_ratio"] == 1.0
+    assert report.ratios[0]["cpu_ratio"] is None  # nobody knows the processor's part of what is excluded
+    report.add_ratios("kernels", {}, {"tempo_ir": ours, "torch": [Measurement(3.0, 2.0)] * 3})
+    assert report.ratios[1]["cpu_ratio"] == 2.0
+    report.add("kernels", {}, "tempo_ir", ours)
+    report.add("kernels", {}, "jax", theirs)
+    report.write_json(tmp_path / "kernels.json")
+    report.print()
+    page.write_page(tmp_path, tmp_path / "page.md", ("kernels",))
+    assert "| jax | 3 | 3.000 s | 2.00 |  |" in (tmp_path / "page.md").read_text()
 
 
 def test_what_a_process_grows_by_and_what_bounds_it() -> None:

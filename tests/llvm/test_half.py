@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import f16, f32
+from xdsl.dialects.builtin import f16, f32, f64
 from xdsl.ir import Attribute
 
 from tempo_ir.dialects.tile.attributes import PointerType
@@ -56,3 +56,19 @@ def test_floats_as_the_nearest_halves(target: str):
     np.testing.assert_array_equal(out, expected)
     numbers = ~np.isnan(x)
     np.testing.assert_array_equal(np.signbit(out[numbers]), np.signbit(expected[numbers]))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_doubles_are_rounded_once(target: str):
+    """What is so near to the middle of two halves that the nearest float is the middle."""
+    halves = HALVES.astype(np.float64)
+    halves = np.sort(halves[np.isfinite(halves)])
+    between = (halves[1:] + halves[:-1]) / 2
+    near = [between * (1 + sign * 2.0**-power) for sign in (-1, 1) for power in (26, 40, 52)]
+    special = np.array(
+        [65519.999999, 65520, 1e300, -1e300, 1e-300, 2.0**-25, 2.0**-25 * (1 + 2.0**-40), np.inf, np.nan]
+    )
+    x = np.concatenate([halves, between, *near, special])
+    with np.errstate(over="ignore"):
+        expected = x.astype(np.float16)
+    np.testing.assert_array_equal(native(cast(f64, f16, x.size), x, np.float16, target), expected)

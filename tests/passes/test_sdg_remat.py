@@ -300,7 +300,7 @@ def test_a_budget_that_is_too_small_is_said():
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({}, "say what may be kept"), ({"block": 0}, "at least one step")],
+    [({}, "say what may be kept"), ({"block": 0}, "block is a count of 1 to")],
 )
 def test_what_is_refused(options: dict[str, int], message: str):
     with pytest.raises(PassFailedException, match=message):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 from passes_support import apply, parse, program_of
+from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 from xdsl.utils.exceptions import PassFailedException
 
+from tempo_ir import lowering
 from tempo_ir.dialects.sdg import Access, AddOp, NegOp, SdgOp, SubOp
 from tempo_ir.index import Sym, index
 from tempo_ir.passes import get_all_passes
@@ -149,6 +153,26 @@ def test_structural_comparison():
 def test_current_reads_the_op_itself():
     op = named(parse(CYCLE), "h")
     assert current(op) == Access(op.results[0], (Sym("t"),))
+
+
+PASSES = {**get_all_passes(), **lowering.get_all_passes()}
+NUMBERS = [
+    (name, option.name)
+    for name, factory in PASSES.items()
+    for option in fields(factory())
+    if str(option.type).split(" ")[0] == "int"
+]
+
+
+@pytest.mark.parametrize(("name", "option"), NUMBERS)
+@pytest.mark.parametrize("value", [-1, 2**62, 10**30])
+def test_options_that_count_are_checked(name: str, option: str, value: int):
+    with pytest.raises(PassFailedException, match=rf"{name}: .*{value}|{name}: .*{option}"):
+        PASSES[name]()(**{option: value}).apply(Context(), parse(CYCLE))
+
+
+def test_options_that_count_are_found():
+    assert {("sdg-remat", "block"), ("sdg-tile", "tile"), ("sdg-schedule", "max_candidates")} <= set(NUMBERS)
 
 
 def test_default_pipeline():

@@ -396,6 +396,10 @@ def test_files_that_cannot_be_loaded(tmp_path, monkeypatch):
         tp.load(path)
     tp.compile(running()).save(path)
     whole = path.read_bytes()
+    assert whole.startswith(b"tempo_ir program ")
+    path.write_bytes(whole.replace(b"tempo_ir program ", b"tempo_ir program 0", 1))
+    with pytest.raises(CompileError, match="in the form of another version of tempo_ir: save it again"):
+        tp.load(path)
     path.write_bytes(whole[:-1])
     with pytest.raises(CompileError, match="no saved program, or not all of one: save it again"):
         tp.load(path)
@@ -458,3 +462,10 @@ def test_folders_of_source_are_kept_and_go_when_they_are_too_many(tmp_path):
     blocked = tmp_path / "no folder"
     blocked.write_text("")
     assert Cache(blocked, 2500).folder("first", {"a.py": text}) is None
+
+
+def test_the_folder_may_be_named_from_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(DIRECTORY, "~/compiled")
+    tp.compile(running())
+    assert list((tmp_path / "compiled").glob("*.tempo"))

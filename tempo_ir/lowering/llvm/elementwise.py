@@ -123,9 +123,24 @@ def convert(x: Register, source: Attribute, target: Attribute, rounded: bool = T
 
 def _convert_float(x: Register, target: Attribute, rounded: bool) -> Register:
     layout = element_layout(target)
-    if x.kind != layout.kind:
+    if x.kind == "f64" and layout.storage == "f16":
+        x = rounded_to_odd(x)
+    elif x.kind != layout.kind:
         x = x.text.convert("fpext" if layout.kind == "f64" else "fptrunc", x, layout.kind)
     return round_trip(layout, x) if rounded else x
+
+
+def rounded_to_odd(x: Register) -> Register:
+    """
+    f64 to f32, where a number between two floats is the one whose last bit is set: rounded further, to f16, it is
+    rounded as if once (S. Boldo and G. Melquiond, Emulation of FMA and correctly rounded sums: proved algorithms using
+    rounding to odd, 2008).
+    """
+    text = x.text
+    nearest = text.convert("fptrunc", x, "f32")
+    back, bits = text.convert("fpext", nearest, "f64"), text.bits(nearest, "i32")
+    is_beyond = text.compare("ogt", vector_math.magnitude(back), vector_math.magnitude(x))
+    return text.bits(text.select(text.compare("one", back, x), text.select(is_beyond, bits - 1, bits) | 1, bits), "f32")
 
 
 def float_to_integer(x: Register, width: int, unsigned: bool) -> Register:

@@ -11,6 +11,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
 from tempo_ir.dialects.sdg import ProgramOp
+from tempo_ir.passes.utilities import check_counts
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class SdgSchedulePass(ModulePass):
     check: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_counts(self, max_candidates=1)
         # islpy is imported only by those who schedule
         from tempo_ir.lowering.schedule.cost import MACHINES
         from tempo_ir.lowering.schedule.driver import Options, schedule_program

@@ -65,6 +65,7 @@ from tempo_ir.lowering.tiles.places import Places
 from tempo_ir.lowering.tiles.rewriting import Rewriting
 from tempo_ir.lowering.tiles.unrolling import unroll_short_loops
 from tempo_ir.passes.remarks import count
+from tempo_ir.passes.utilities import check_counts
 
 LIMIT = 4096
 """Elements of weights that a loop keeps, and of the largest tile that one carries: with more of them the gates of an
@@ -82,6 +83,7 @@ class TileForwardStoresPass(ModulePass):
     limit: int = LIMIT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_counts(self)
         kernels = [inner for inner in op.ops if isinstance(inner, KernelOp)]
         launches = launches_of(op)
         for kernel in kernels:
