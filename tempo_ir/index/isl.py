@@ -158,6 +158,10 @@ def read_map(text: str) -> Map:
 
 
 def _read(kind: type[Relation], text: str) -> Relation:
+    if text.count("!=") == 1:
+        below, above = (_of_rows(text.replace("!=", sign)) for sign in "<>")
+        if isinstance(below, kind) and isinstance(above, kind):
+            return below.union(above)
     found = _of_rows(text)
     return found if isinstance(found, kind) else kind.read_from_str(context(), text)
 
