@@ -25,7 +25,11 @@ from tempo_ir.lowering.kernels.nests import points
 from tempo_ir.lowering.kernels.reductions import WIDE_ELEMENTS, carried_along, inserted
 from tempo_ir.lowering.kernels.softmax import Pass, nonzero
 from tempo_ir.lowering.kernels.tiles import ORIGIN, Coordinate, Coordinates, Lane, Tile, combine
-from tempo_ir.lowering.kernels.translator import Carried, Emitter, Refine, Translator
+from tempo_ir.lowering.kernels.translator import Carried, Emitter, Iterated, Refine, Translator
+
+CARRIED_WEIGHTS = 128
+"""Most weights of a block on a CPU that are added to those of the blocks before one by one: more lie in memory, where
+each costs a load and a store (measured for 256: 1.02 times as fast without, 1.04 with few keys)."""
 
 
 def emit_weighted_sum(translator: Translator, op: Operation, at: Coordinates) -> Tile:
@@ -120,15 +124,20 @@ class Weighted(Pass):
         self.other = 1 - number
         self.columns = columns
         self.shape = (self.lanes[0].size if self.lanes else 1), (columns[0].size if columns else 1)
-        most = [translator.blocks.keys(axis.block, self.shape, contraction.element) for axis in self.axes]
-        self.axes = [replace(axis, block=block) for axis, block in zip(self.axes, most, strict=True)]
+        self.axes = [replace(axis, block=self._block(axis)) for axis in self.axes]
         self.along = carried_along(translator, self.axes, self.lanes)
-        if self.along * self.shape[0] > WIDE_ELEMENTS:  # the greatest is found across the lane in every block anyway
+        most = WIDE_ELEMENTS if translator.blocks.powers_of_two else CARRIED_WEIGHTS
+        if self.along * self.shape[0] > most:  # the greatest is found across the lane in every block anyway
             self.along = 0
         at = {axis: place for axis, place in enumerate(inserted(self.row, {self.axis: ORIGIN})) if axis != self.axis}
         counting = key_range(translator, self.operand, self.axis, at, self.axes[0].block or 1)
         if counting is not None:
             translator.stretches[self.axes[0].key] = counting
+
+    def _block(self, axis: Iterated) -> int:
+        """The keys of a block."""
+        more = not isinstance(axis.extent, int) and not self.translator.holds("<=", axis.extent, axis.block)
+        return self.translator.blocks.keys(axis.block, self.shape, self.contraction.element, more=more)
 
     def sum(self) -> Tile:
         """The weighted sums, over the lanes of the rows and of the columns."""

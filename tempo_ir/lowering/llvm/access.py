@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -12,19 +12,19 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from tempo_ir.dialects.tile.attributes import DYNAMIC, element_of, is_unsigned, shape_of
 from tempo_ir.dialects.tile.elementwise import CastOp
 from tempo_ir.dialects.tile.memory import AccessOp, GatherOp, IndexedAccessOp, LoadOp
-from tempo_ir.dialects.tile.shape import TransOp
+from tempo_ir.dialects.tile.shape import DotOp, TransOp
 from tempo_ir.lowering.llvm import memory
 from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize, product
 from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, overhang
 from tempo_ir.lowering.llvm.memory import Buffer, element_layout
-from tempo_ir.lowering.llvm.text import Register, Text
+from tempo_ir.lowering.llvm.text import AVX512_LANES, Register, Text
 
 
 @dataclass(frozen=True)
 class AxisAccess:
     """
     One axis of a view in an access. `tile_axis` is None for a point. `limit` is the size where the block may pass it,
-    `below` says that it may start before 0; `nonempty` that the axis is known to have a position 0.
+    `below` says that it may start before 0; `somewhere` is a position that the axis is known to have.
     """
 
     start: Linear
@@ -32,7 +32,7 @@ class AxisAccess:
     stride: Linear | int
     limit: Linear | None
     below: bool
-    nonempty: bool
+    somewhere: Linear | None
     positions: SSAValue | None = None
 
 
@@ -96,15 +96,17 @@ def _described(evaluator: Evaluator, op: AccessOp, starts: Sequence[Linear], off
         size, stride = (_dimension(evaluator, dimension) for dimension in dimensions)
         stride = stride.constant if stride.is_constant else stride
         if not extent:
-            axes.append(AxisAccess(start, None, stride, None, below=False, nonempty=True))
+            axes.append(AxisAccess(start, None, stride, None, below=False, somewhere=start))
             continue
-        nonempty = size.is_constant and size.constant > 0
+        somewhere = ZERO if size.is_constant and size.constant > 0 else None
         if axis == positions_axis:
-            axes.append(AxisAccess(start, tile_axis, stride, size, True, nonempty, positions))
+            axes.append(AxisAccess(start, tile_axis, stride, size, True, somewhere, positions))
         else:
             fits = evaluator.bounds.prove(size - start - extent)
             below = not evaluator.bounds.prove(start)
-            axes.append(AxisAccess(start, tile_axis, stride, None if fits else size, below, nonempty))
+            if somewhere is None and not below and evaluator.bounds.known(size - start - 1):
+                somewhere = start
+            axes.append(AxisAccess(start, tile_axis, stride, None if fits else size, below, somewhere))
         tile_axis += 1
     extents = tuple(extent for extent in blocks if extent)
     return Access(Buffer(pointer, element_layout(op.view_type.element)), tuple(axes), extents, offset)
@@ -149,9 +151,10 @@ def locate(evaluator: Evaluator, access: Access, point: Point) -> Location:
         check = _position_inside(evaluator, position, axis)
         if check is not None:
             condition = text.both(condition, check)
-            if axis.nonempty:
-                # a point outside reads position 0 instead: test and address are both of outer levels
-                position = linear(text.select(check, materialize(text, position), 0))
+            if axis.somewhere is not None:
+                # a point outside reads another position instead: test and address are both of outer levels
+                inside = materialize(text, axis.somewhere)
+                position = linear(text.select(check, materialize(text, position), inside))
             else:
                 safe = False
         offset = offset + product(text, position, axis.stride)
@@ -269,6 +272,44 @@ def _source(value: SSAValue, points: Sequence[Point] = ()) -> tuple[Operation | 
     return op, points
 
 
+def inside_along(evaluator: Evaluator, value: SSAValue, axis: int) -> Linear | None:
+    """How many positions of a tile along an axis, from the first on, are inside of the memory that it is loaded from
+    where it is used, and 0 beyond; None where all are, or where it is not of this kind."""
+    load, axis = _loaded(value, axis, lambda known: known not in evaluator.environment)
+    if load is None or load.other is not None:
+        return None
+    access = describe(evaluator, load)
+    along = next(found for found in access.axes if found.tile_axis == axis)
+    return None if along.limit is None or along.below else along.limit - along.start
+
+
+SHORT_VECTORS = 8
+"""Most vectors along the contracted axis for which that is written out."""
+
+
+def runs_along_depth(op: DotOp, lanes: int, is_inline: Callable[[SSAValue], bool]) -> bool:
+    """Is the right operand of a dot loaded where it lies, along the contracted axis, which is short, and has it columns
+    enough for the lanes of a vector?"""
+    depth, columns = shape_of(op.rhs)
+    if not lanes <= depth <= SHORT_VECTORS * lanes or columns < lanes:
+        return False
+    load, axis = _loaded(op.rhs, 0, is_inline)
+    return load is not None and is_contiguous(load, axis)
+
+
+def _loaded(value: SSAValue, axis: int, is_inline: Callable[[SSAValue], bool]) -> tuple[LoadOp | None, int]:
+    """The load of which a tile is made by conversions and transpositions, all where it is used, and the axis there."""
+    while is_inline(value):
+        maker = value.owner
+        if isinstance(maker, LoadOp):
+            return maker, axis
+        if not isinstance(maker, TransOp | CastOp):
+            break
+        axis = 1 - axis if isinstance(maker, TransOp) else axis
+        value = maker.value
+    return None, axis
+
+
 def stored_bytes(value: SSAValue) -> int:
     """The size of an element of a tile where it is loaded from."""
     op, _ = _source(value)
@@ -297,20 +338,37 @@ def has_pairs(value: SSAValue, axis: int) -> bool:
 def load_pairs(evaluator: Evaluator, value: SSAValue, points: Sequence[Point]) -> list[Register] | None:
     """For tiles that `has_pairs`: per point twice as many elements as there are lanes, two in a word, the first one in
     its lower half; None where one may be outside."""
-    op, points = _source(value, points)
-    assert isinstance(op, LoadOp)
-    access = describe(evaluator, op)
     ends = [tuple(At(at.position + evaluator.lanes, at.lane) if at.lane else at for at in point) for point in points]
-    locations = [locate(evaluator, access, point) for point in (*points, *ends)]
-    if any(place.mask is not None or place.condition is not None for place in locations):
+    words = [load_pair(evaluator, (value, point), (value, end)) for point, end in zip(points, ends, strict=True)]
+    found = [word for word in words if word is not None]
+    return found if len(found) == len(words) else None
+
+
+def load_pair(evaluator: Evaluator, first: tuple[SSAValue, Point], second: tuple[SSAValue, Point]) -> Register | None:
+    """The elements of two vectors of tiles that `has_pairs`, two in a word, the first one in its lower half; None where
+    one may be outside, or the second vector does not lie behind the first."""
+    places: list[tuple[Buffer, Location]] = []
+    for value, point in (first, second):
+        op, (at,) = _source(value, [point])
+        assert isinstance(op, LoadOp)
+        access = describe(evaluator, op)
+        places.append((access.buffer, locate(evaluator, access, at)))
+    (buffer, start), (other, end) = places
+    together = buffer.pointer is other.pointer and end.offset == start.offset + evaluator.lanes
+    if not together or any(place.mask is not None or place.condition is not None for _, place in places):
         return None
-    return [memory.load_words(access.buffer, place.offset) for place in locations[: len(points)]]
+    return memory.load_words(buffer, start.offset)
 
 
 def _load_vector(text: Text, buffer: Buffer, location: Location, other: Register | None) -> Register:
     mask = location.mask
     if location.condition is not None:
-        mask = text.both(mask, text.broadcast(location.condition))
+        condition = text.broadcast(location.condition)
+        if mask is None and location.safe and location.stride == 1 and text.lanes != AVX512_LANES:
+            # elsewhere masked loads of 16 bits are a branch for each element
+            x = memory.load_vector(buffer, location.offset)
+            return text.select(condition, x, text.constant(0, x.kind, text.lanes) if other is None else other)
+        mask = text.both(mask, condition)
     if location.lane_offsets is None and location.stride == 1:
         return memory.load_vector(buffer, location.offset, mask, other)
     offsets = location.lane_offsets

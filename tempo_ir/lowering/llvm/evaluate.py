@@ -139,6 +139,55 @@ class Evaluator:
         return self.at(value, [narrow(point, shape) for point in points])
 
 
+def for_each_block(evaluator: Evaluator, extent: int, step: int, body: Callable[[Linear, int], None]) -> None:
+    """
+    `body(start, count)` over 0 to extent by `step`: full steps in a loop (none for a single one), then the rest, whose
+    start is a number. What is computed in a block is forgotten after it.
+    """
+    full = extent // step * step
+
+    def block(start: Linear, count: int) -> None:
+        evaluator.frames.append({})
+        body(start, count)
+        evaluator.frames.pop()
+
+    if full == step:
+        block(ZERO, step)
+    elif full:
+        text = evaluator.text
+        with text.loop(text.constant(0, "i64"), text.constant(full, "i64"), step) as counter:
+            evaluator.bounds.learn(counter, lower=[ZERO], upper=[Linear(full - step)])
+            block(linear(counter), step)
+    if extent - full:
+        block(Linear(full), extent - full)
+
+
+def for_each_block_inside(
+    evaluator: Evaluator, extent: int, inside: Linear, step: int, body: Callable[[Linear, int], None]
+) -> Linear:
+    """The same over those blocks of 0 to extent, a multiple of `step`, that have one of the first `inside` positions,
+    a number of which only a call knows: whole ones in a loop, then one that is not. Gives where they end."""
+    text = evaluator.text
+    end = materialize(text, inside)
+    end = text.select(text.compare("slt", end, 0), 0, end)
+    end = text.select(text.compare("sgt", end, extent), extent, end)
+    whole = end if step == 1 else text.new(f"and {end.typed}, {-step}", "i64")
+
+    def block(start: Register, most: int) -> None:
+        evaluator.bounds.learn(start, lower=[ZERO], upper=[Linear(extent - step), inside - most])
+        evaluator.frames.append({})
+        body(linear(start), step)
+        evaluator.frames.pop()
+
+    with text.loop(text.constant(0, "i64"), whole, step) as counter:
+        block(counter, step)
+    if step == 1:
+        return linear(whole)
+    with text.when(text.compare("slt", whole, end)):
+        block(whole, 1)
+    return linear(text.new(f"and {(end + (step - 1)).typed}, {-step}", "i64"))
+
+
 def narrow(point: Point, shape: tuple[int, ...]) -> Point:
     """The point of an operand of `shape` that broadcasts: position 0 on axes of extent 1."""
     return tuple(ORIGIN if extent == 1 else at for extent, at in zip(shape, point, strict=True))

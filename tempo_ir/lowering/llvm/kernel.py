@@ -39,7 +39,7 @@ from tempo_ir.dialects.tile.shape import (
     TransOp,
 )
 from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
-from tempo_ir.lowering.llvm import access, contraction, random, values
+from tempo_ir.lowering.llvm import access, contraction, random, reduction, values
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
 from tempo_ir.lowering.llvm.ahead import ask_first
 from tempo_ir.lowering.llvm.elementwise import called_functions
@@ -68,7 +68,7 @@ HANDLERS: Mapping[type[Operation], Handler] = MappingProxyType(
         IotaOp: values.iota,
         LoadOp: access.load,
         PhiloxOp: random.philox,
-        ReduceOp: contraction.reduce,
+        ReduceOp: reduction.reduce,
         SplatOp: values.splat,
         TransOp: values.trans,
     }

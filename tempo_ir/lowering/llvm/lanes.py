@@ -24,6 +24,7 @@ from tempo_ir.dialects.tile.shape import (
     TransOp,
 )
 from tempo_ir.dialects.tile.structure import ForOp
+from tempo_ir.lowering.llvm.access import runs_along_depth
 from tempo_ir.lowering.llvm.address import Linear
 from tempo_ir.lowering.llvm.plan import WEIGHTS, Plan, Storage
 from tempo_ir.lowering.llvm.scratch import Scratch
@@ -131,12 +132,18 @@ class Costs:
                 return cost + elements * depth + self.cost(op.lhs, None) + self.cost(op.rhs, None)
             products = elements * -(-depth // self.lanes)
             return cost + products + elements * 3 + self.cost(op.lhs, 1) + self.cost(op.rhs, 0)
+        if lane == 1 and runs_along_depth(op, self.lanes, self._is_inline):
+            products = elements * -(-depth // self.lanes)
+            return cost + products + elements * 2 + self.cost(op.lhs, 1) + self.cost(op.rhs, 0)
         cost += each * depth
         # a block of accumulators reads each scalar and each vector once, and there are several blocks
         rows, columns = shape_of(op.result)
         if lane == 1:
             return cost + self.cost(op.lhs, None) / 8 + self.cost(op.rhs, 1) * max(1.0, rows / 8)
         return cost + self.cost(op.lhs, 0) * max(1.0, columns / 8) + self.cost(op.rhs, None) / 8
+
+    def _is_inline(self, value: SSAValue) -> bool:
+        return value not in self.environment and self.plan.is_inline(value)
 
     def _reduce(self, op: ReduceOp, lane: int | None) -> float:
         axis = op.axis_number

@@ -9,9 +9,9 @@ from __future__ import annotations
 from tempo_ir.dialects.tile.attributes import element_of, is_unsigned, shape_of
 from tempo_ir.dialects.tile.shape import ScanOp
 from tempo_ir.lowering.llvm.address import Linear, linear
-from tempo_ir.lowering.llvm.contraction import combine, for_each_block, identity
-from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point
+from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, for_each_block
 from tempo_ir.lowering.llvm.memory import element_layout
+from tempo_ir.lowering.llvm.reduction import combine, identity
 from tempo_ir.lowering.llvm.scratch import Scratch
 from tempo_ir.lowering.llvm.shuffle import shuffle
 from tempo_ir.lowering.llvm.text import Register

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tempo_ir.lowering.llvm.text import BYTES, REDUCTION_FLAGS, Register, suffix
 
@@ -61,6 +61,35 @@ def sums(vectors: Sequence[Register]) -> list[Register]:
     return [total.text.extract(total, order.index(i)) for i in range(count)]
 
 
+def sum_into_lanes(vector: Callable[[int], Sequence[Register]], count: int) -> list[Register]:
+    """
+    The horizontal sums of `count` vectors side by side in one, of which lane i has that of vector i; `vector(i)` gives
+    vector i, of several such sets at once. There are as many vectors as lanes. A tree from the first vectors on, so
+    that few registers are needed; each round is two instructions without a table of lanes (`vunpcklps`, `vshuff32x4`)
+    and an addition.
+    """
+
+    def tree(first: int, size: int) -> Sequence[Register]:
+        if size == 1:
+            return vector(first)
+        pairs = zip(tree(first, size // 2), tree(first + size // 2, size // 2), strict=True)
+        return [_halves_added(a, b, size // 2) for a, b in pairs]
+
+    return list(tree(0, count))
+
+
+def _halves_added(a: Register, b: Register, size: int) -> Register:
+    """Two vectors, each with the partial sums of `size` others in turn, as one with those of both."""
+    lanes, group = a.lanes, _group(a)
+    if size < group:
+        starts = [start for first in range(0, lanes, group) for start in range(first, first + group // 2, size)]
+        low = [of + lane for start in starts for of in (start, start + lanes) for lane in range(size)]
+        high = [lane + group // 2 for lane in low]
+    else:
+        low, high = _even_and_odd_groups(lanes, group)
+    return add(shuffle(a, b, low), shuffle(a, b, high))
+
+
 def can_sum_together(count: int, lanes: int) -> bool:
     """Does `sums` take this many vectors?"""
     return 1 < count <= lanes and count & (count - 1) == 0
@@ -78,10 +107,21 @@ def transpose(rows: Sequence[Register]) -> list[Register]:
     in half of the time that it takes for the kernel, sees one round at a time.
     """
     lanes = len(rows)
-    group = min(lanes, GROUP_BITS // (8 * BYTES[rows[0].kind]))
+    group = _group(rows[0])
     squares = [_transposed_squares(rows[i : i + group], group) for i in range(0, lanes, group)]
     columns = [_transposed_groups(column, group) for column in zip(*squares, strict=True)]
     return [row for rows in zip(*columns, strict=True) for row in rows]
+
+
+def _group(x: Register) -> int:
+    """The lanes of a group of a vector."""
+    return min(x.lanes, GROUP_BITS // (8 * BYTES[x.kind]))
+
+
+def _even_and_odd_groups(lanes: int, group: int) -> tuple[list[int], list[int]]:
+    """The lanes of the even and of the odd groups of two vectors."""
+    even = [first + lane for first in range(0, 2 * lanes, 2 * group) for lane in range(group)]
+    return even, [lane + group for lane in even]
 
 
 def _transposed_squares(rows: Sequence[Register], group: int) -> list[Register]:
@@ -99,11 +139,10 @@ def _transposed_squares(rows: Sequence[Register], group: int) -> list[Register]:
 def _transposed_groups(rows: Sequence[Register], group: int) -> list[Register]:
     """As many vectors as they have groups of lanes, transposed."""
     lanes, count = rows[0].lanes, len(rows)
-    even = [first + lane for first in range(0, 2 * lanes, 2 * group) for lane in range(group)]
-    odd = [lane + group for lane in even]
+    orders = _even_and_odd_groups(lanes, group)
     rows = list(rows)
     for _ in range(count.bit_length() - 1):
-        rows = _fenced([shuffle(rows[i], rows[i + 1], order) for order in (even, odd) for i in range(0, count, 2)])
+        rows = _fenced([shuffle(rows[i], rows[i + 1], order) for order in orders for i in range(0, count, 2)])
     return rows
 
 

@@ -14,13 +14,14 @@ from math import prod
 from xdsl.ir import Block, SSAValue
 
 from tempo_ir.dialects.tile.attributes import bit_width, element_of, shape_of
+from tempo_ir.dialects.tile.elementwise import SelectOp
 from tempo_ir.dialects.tile.memory import LoadOp
-from tempo_ir.dialects.tile.shape import DotOp
+from tempo_ir.dialects.tile.shape import BroadcastOp, DotOp, ExpandOp, InRangeOp
 from tempo_ir.dialects.tile.structure import ForOp
-from tempo_ir.lowering.llvm.address import Linear
+from tempo_ir.lowering.llvm.address import Linear, linear, materialize
 from tempo_ir.lowering.llvm.ahead import BlockOfRegisters
-from tempo_ir.lowering.llvm.contraction import for_each_block
-from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, has_lane
+from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, for_each_block, for_each_block_inside, has_lane
+from tempo_ir.lowering.llvm.lane_sums import is_summed_into_lanes, rows_at_once
 from tempo_ir.lowering.llvm.scratch import Scratch
 from tempo_ir.lowering.llvm.target import Target
 from tempo_ir.lowering.llvm.text import Register
@@ -77,6 +78,11 @@ def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target
     registers = target.registers // (2 if bit_width(element_of(value)) == 64 else 1)
     dots = dots_of(evaluator, value)
     blocks = block_shape(shape, lane, bool(dots), registers, target.lanes)
+    end = None
+    if lane == 1 and dots and all(is_summed_into_lanes(evaluator, dot) for dot in dots):
+        rows = min(rows_at_once(dot, registers, target.lanes) for dot in dots)
+        blocks = BlockShape((rows, target.lanes), blocks.order)
+        end = _end_of(evaluator, value) if shape[1] % target.lanes == 0 else None
     vectors = prod(shape) / (1 if lane is None else min(shape[lane], target.lanes))
 
     def nest(axes: Sequence[int], at: dict[int, tuple[Linear, int]]) -> None:
@@ -88,7 +94,10 @@ def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target
         def body(start: Linear, count: int) -> None:
             nest(axes[1:], {**at, axis: (start, count)})
 
-        if vectors <= UNROLLED_VECTORS:
+        if end is not None and axis == lane:
+            after = for_each_block_inside(evaluator, shape[axis], end.inside, step, body)
+            _fill_from(evaluator, shape, after, end.otherwise, write)
+        elif vectors <= UNROLLED_VECTORS:
             for start in range(0, shape[axis], step):
                 body(Linear(start), min(step, shape[axis] - start))
         else:
@@ -105,6 +114,40 @@ def sink(evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target
         write_points(evaluator, value, list(itertools.product(*coordinates)), write)
 
     nest(blocks.order, {})
+
+
+@dataclass(frozen=True)
+class _End:
+    """Which columns of a tile come first, and the number that all after them are."""
+
+    inside: Linear
+    otherwise: SSAValue
+
+
+def _end_of(evaluator: Evaluator, value: SSAValue) -> _End | None:
+    """The end of a tile that is a number in the columns that a mask of their positions leaves out."""
+    op = value.owner
+    if not isinstance(op, SelectOp) or shape_of(op.operands[2]):
+        return None
+    condition = op.operands[0]
+    while isinstance(condition.owner, ExpandOp | BroadcastOp):
+        if isinstance(condition.owner, ExpandOp) and condition.owner.axis_number == 1:
+            return None
+        condition = condition.owner.value
+    mask = condition.owner
+    if not isinstance(mask, InRangeOp) or shape_of(mask.result) != shape_of(value)[1:]:
+        return None
+    inside = evaluator.index(mask.limit) - evaluator.index(mask.start)
+    return None if evaluator.bounds.prove(inside - shape_of(value)[1]) else _End(inside, op.operands[2])
+
+
+def _fill_from(evaluator: Evaluator, shape: tuple[int, ...], start: Linear, otherwise: SSAValue, write: Write) -> None:
+    """A number in all columns from a vector of them on."""
+    text = evaluator.text
+    vector = text.broadcast(evaluator.scalar(otherwise))
+    with text.loop(materialize(text, start), text.constant(shape[1], "i64"), text.lanes) as counter:
+        for row in range(shape[0]):
+            write((At(Linear(row)), At(linear(counter), lane=True)), vector)
 
 
 def write_points(evaluator: Evaluator, value: SSAValue, points: Sequence[Point], write: Write) -> None:

@@ -15,9 +15,8 @@ from tempo_ir.dialects.tile.structure import ForOp, IfOp, ProgramIdOp, YieldOp
 from tempo_ir.lowering.llvm import access, memory
 from tempo_ir.lowering.llvm.access import Access
 from tempo_ir.lowering.llvm.address import Linear, linear
-from tempo_ir.lowering.llvm.contraction import for_each_block
 from tempo_ir.lowering.llvm.errors import UnsupportedKernel
-from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, is_index
+from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, for_each_block, is_index
 from tempo_ir.lowering.llvm.indices import index_value
 from tempo_ir.lowering.llvm.lanes import NEVER, Costs
 from tempo_ir.lowering.llvm.loops import lower_loop
