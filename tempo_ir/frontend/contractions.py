@@ -50,6 +50,8 @@ def einsum(spec: str, *values: Value) -> Tensor:
 
 def _without_ellipsis(spec: str, terms: Sequence[str], operands: Sequence[Tensor]) -> tuple[list[str], str]:
     """The terms with `...` spelt out in free letters, aligned right, and all these letters."""
+    if "..." not in spec:
+        return list(terms), ""
     free = [letter for letter in _LETTERS if letter not in spec]
     ranks = [operand.ndim - len(term.replace("...", "")) for term, operand in zip(terms, operands, strict=True)]
     spread = "".join(free[: max((rank for rank, term in zip(ranks, terms, strict=True) if "..." in term), default=0)])

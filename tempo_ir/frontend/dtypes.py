@@ -96,12 +96,14 @@ f16, bf16, f32, f64 = (
 )
 
 _ALL = {dtype.name: dtype for dtype in (bool_, i8, i16, i32, i64, u8, f16, bf16, f32, f64)}
+_BY_ELEMENT = {dtype.element: dtype for dtype in _ALL.values()}
 _KINDS = ("bool", "int", "float")
 
 
 def dtype_of_element(element: Attribute) -> DType:
     """The dtype of an xDSL element type."""
-    return _ALL[types.dtype_name(element)]
+    found = _BY_ELEMENT.get(element)
+    return _ALL[types.dtype_name(element)] if found is None else found
 
 
 def dtype_of_array(array: np.ndarray) -> DType | None:

@@ -46,7 +46,7 @@ def checked_value(value: object) -> Value:
 
 def is_scalar(value: object) -> TypeGuard[bool | int | float]:
     """True for a Python number, which is weak in promotion; numpy's numbers have a type of their own."""
-    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+    return isinstance(value, (int, float)) and not isinstance(value, np.generic)  # a bool is an int
 
 
 def constant(value: Scalar, dtype: DType, shape: Sequence[int] = ()) -> Tensor:
@@ -151,13 +151,18 @@ def _converted(value: Any, dtype: DType) -> Scalar:
 
 def unified(values: Sequence[Value], at_least: DType | None = None) -> list[Tensor]:
     """The values as tensors of their common type; `at_least` replaces a type of a lower kind."""
-    tensors = [as_tensor(value) for value in values if not is_scalar(value)]
-    scalars: list[Any] = [value for value in values if is_scalar(value)]
-    common = promote_all([tensor.dtype for tensor in tensors], scalars)
+    operands: list[Any] = [value if is_scalar(value) else as_tensor(value) for value in values]
+    scalars = [operand for operand in operands if not isinstance(operand, Tensor)]
+    dtypes = [operand.dtype for operand in operands if isinstance(operand, Tensor)]
+    common = promote_all(dtypes, scalars)
     if at_least is not None and _rank(common) < _rank(at_least):
         common = at_least
-    remaining = iter(tensors)
-    return [constant(_converted(v, common), common) if is_scalar(v) else cast(next(remaining), common) for v in values]
+    if not scalars and all(dtype is common for dtype in dtypes):
+        return operands
+    return [
+        cast(operand, common) if isinstance(operand, Tensor) else constant(_converted(operand, common), common)
+        for operand in operands
+    ]
 
 
 def _rank(dtype: DType) -> int:

@@ -7,7 +7,7 @@ import inspect
 import os
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -16,6 +16,7 @@ from xdsl.ir import Operation
 
 from tempo_ir.dialects.sdg.locations import file_of, op_text
 
+_CACHE = dis.opmap["CACHE"]
 _PACKAGE = str(Path(__file__).resolve().parent.parent) + os.sep
 
 
@@ -86,8 +87,14 @@ def here() -> Place | None:
         frame = frame.f_back
     if frame is None:
         return None
-    code, offset = frame.f_code, frame.f_lasti
-    return Place(code.co_filename, frame.f_lineno, _column(code, offset), _assigned_names(code).get(offset))
+    code = frame.f_code  # which is equal to that of the same lines in another file
+    return _place(code.co_filename, code, frame.f_lasti, frame.f_lineno)
+
+
+@lru_cache(maxsize=4096)
+def _place(file: str, code: CodeType, offset: int, line: int) -> Place:
+    """The instruction at byte `offset`."""
+    return Place(file, line, _column(code, offset), _assigned_name(code, offset))
 
 
 @lru_cache(maxsize=256)
@@ -95,7 +102,6 @@ def _is_internal(file: str) -> bool:
     return os.path.abspath(file).startswith(_PACKAGE)
 
 
-@lru_cache(maxsize=4096)
 def _column(code: CodeType, offset: int) -> int:
     """The column, from 1, of the instruction at byte `offset`."""
     position = next(islice(code.co_positions(), offset // 2, None), None)
@@ -103,13 +109,19 @@ def _column(code: CodeType, offset: int) -> int:
     return 1 if column is None else column + 1
 
 
-@lru_cache(maxsize=64)
-def _assigned_names(code: CodeType) -> dict[int, str]:
-    """Byte offset of an instruction, or of its cache -> the variable that the next instruction stores the result in."""
-    instructions = list(dis.get_instructions(code))
-    stores = {"STORE_FAST", "STORE_NAME", "STORE_DEREF", "STORE_GLOBAL"}
-    names: dict[int, str] = {}
-    for first, second in pairwise(instructions):
-        if second.opname in stores:
-            names.update((offset, str(second.argval)) for offset in range(first.offset, second.offset))
-    return names
+def _assigned_name(code: CodeType, offset: int) -> str | None:
+    """The variable that the instruction behind the one at byte `offset`, and behind its cache, stores the result in."""
+    instructions = code.co_code
+    following = offset + 2
+    while following < len(instructions) and instructions[following] == _CACHE:
+        following += 2
+    if following >= len(instructions):
+        return None
+    match dis.opname[instructions[following]]:
+        case "STORE_NAME" | "STORE_GLOBAL":
+            return code.co_names[instructions[following + 1]]
+        case "STORE_FAST" | "STORE_DEREF":
+            cells = [name for name in code.co_cellvars if name not in code.co_varnames]
+            return [*code.co_varnames, *cells, *code.co_freevars][instructions[following + 1]]
+        case _:
+            return None

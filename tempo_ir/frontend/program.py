@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -26,12 +26,16 @@ from tempo_ir.frontend.recording import Recording, recorded
 from tempo_ir.frontend.state import initial
 from tempo_ir.index.expr import Expr
 
+if TYPE_CHECKING:
+    from tempo_ir.frontend.settlement import Known
+
 
 class Program:
     """A recorded program: its sdg module, and what the caller needs to know about arguments and results."""
 
-    def __init__(self, module: ModuleOp, recording: Recording):
+    def __init__(self, module: ModuleOp, recording: Recording, known: Known):
         self.module = module
+        self._known = known
         self.name = recording.name
         self.settings: Mapping[str, object] = recording.settings
         self.inputs: Mapping[str, InputInfo] = recording.inputs
@@ -51,6 +55,10 @@ class Program:
     def bounds(self) -> tuple[str, ...]:
         """The bounds that a call gives, or that are read off its inputs."""
         return self.op.space.params
+
+    def keep(self) -> None:
+        """Let other processes that record the same program know what settling it gave, where anything is kept."""
+        self._known.keep()
 
     def init(self, seed: int = 0) -> dict[str, Array]:
         """The first value of every parameter and state, made from the seed."""
@@ -164,7 +172,7 @@ def build(source: ProgramFunction, settings: Mapping[str, Any]) -> Program:
         for finish in list(recording.finishers):
             finish()
         remove_unused(recording)
-        return Program(finished(recording, Place(code.co_filename, code.co_firstlineno, 1)), recording)
+        return finished(recording, Place(code.co_filename, code.co_firstlineno, 1))
 
 
 def remove_unused(recording: Recording) -> None:
@@ -187,21 +195,20 @@ def remove_unused(recording: Recording) -> None:
         op.erase(drop_references=False)
 
 
-def finished(recording: Recording, place: Place) -> ModuleOp:
-    """The module: domains narrowed to the needed points, preconditions stated, verified."""
-    from tempo_ir.dialects.sdg.preconditions import settle
+def finished(recording: Recording, place: Place) -> Program:
+    """The program: domains narrowed to the needed points, preconditions stated, verified."""
+    from tempo_ir.frontend.settlement import settled
 
     op = ProgramOp(recording.name, recording.space, Region(recording.block), location=place.location)
     module = ModuleOp([op])
     try:
-        settle(op)
-        module.verify()
+        known = settled(module, op)
     except VerifyException as error:
         culprit: Operation = getattr(error, "op", op)
         lines = [str(case.place) for case in recording.definitions.get(culprit, [])]
         cases = f" (its cases: {', '.join(lines)})" if lines else ""
         raise ProgramError(f"{error.args[0]}{cases}", place_of(culprit.location) or place) from None
-    return module
+    return Program(module, recording, known)
 
 
 def load_program(

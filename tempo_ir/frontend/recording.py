@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from tempo_ir import index as ix
 from tempo_ir.frontend.description import HostInfo, InputInfo, OutputInfo, StateInfo
 from tempo_ir.frontend.errors import Place, ProgramError, here
-from tempo_ir.index.domain import Space
+from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import RESERVED_WORDS, Cond, Expr
 
 if TYPE_CHECKING:
@@ -49,11 +49,15 @@ class Recording:
         default_factory=dict[tuple[str, str], tuple[str, Place | None]]
     )
     _last_named: tuple[Place, SSAValue] | None = None
+    _space: Space | None = None
+    _domains: dict[frozenset[str], Domain] = field(default_factory=dict[frozenset[str], Domain])
 
     @property
     def space(self) -> Space:
         """The declared dims and relations between bounds."""
-        return Space(tuple(self.dims.items()), self.where)
+        if self._space is None:
+            self._space = Space(tuple(self.dims.items()), self.where)
+        return self._space
 
     def declare_dim(self, name: str, bound: Expr) -> None:
         """Add the next inner dim. Its name and the bound it brings must be new."""
@@ -65,10 +69,13 @@ class Recording:
             self.claim("symbol", "bound", name.upper())
             self.claim("argument", "bound", name.upper())
         self.dims[name] = bound
+        self._space = None
+        self._domains.clear()
 
     def assume(self, cond: Cond) -> None:
         """Declare a relation between bounds, which every call checks."""
         self.where = ix.conj(self.where, cond)
+        self._space = None
 
     def claim(self, space: str, kind: str, name: str) -> None:
         """Take a name in a name space; raises ProgramError if something else has it, naming both places."""
@@ -86,9 +93,16 @@ class Recording:
             )
         self._taken[space, name] = (kind, here())
 
-    def in_order(self, names: set[str] | frozenset[str]) -> tuple[str, ...]:
+    def in_order(self, names: frozenset[str]) -> tuple[str, ...]:
         """Those of the names that are dims, in the order of their declaration."""
-        return tuple(name for name in self.dims if name in names)
+        return self.domain(names).dims
+
+    def domain(self, names: frozenset[str]) -> Domain:
+        """All points of those of the names that are dims."""
+        found = self._domains.get(names)
+        if found is None:
+            found = self._domains[names] = Domain(tuple([name for name in self.dims if name in names]))
+        return found
 
     def add(self, op: Operation, place: Place | None = None, name: str | None = None) -> Operation:
         """Append an op, with the user's line on it.

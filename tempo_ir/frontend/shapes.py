@@ -67,7 +67,8 @@ def shape_text(extents: Extents) -> str:
 
 def product(extents: Extents) -> ix.Expr:
     """The number of elements."""
-    return math.prod((ix.as_expr(extent) for extent in extents), start=ix.Const(1))
+    numbers = math.prod([extent for extent in extents if isinstance(extent, int)])
+    return math.prod([extent for extent in extents if not isinstance(extent, int)], start=ix.Const(numbers))
 
 
 def used_symbols(extents: Extents) -> frozenset[str]:

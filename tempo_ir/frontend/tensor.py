@@ -11,7 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir import index as ix
 from tempo_ir.dialects import types
-from tempo_ir.dialects.sdg.base import Access, domain_of
+from tempo_ir.dialects.sdg.base import Access, current_point, domain_of
 from tempo_ir.frontend.dims import Condition, Dim, dim_or_int
 from tempo_ir.frontend.dtypes import DType, Spec, dtype_of_element
 from tempo_ir.frontend.errors import Place, ProgramError, ValueUnknownError, here
@@ -36,7 +36,7 @@ class Tensor:
     def __init__(self, recording: Recording, value: SSAValue, index: Index | None = None):
         self.recording = recording
         self.value = value
-        self.index = tuple(ix.Sym(name) for name in domain_of(value).dims) if index is None else index
+        self.index = current_point(domain_of(value).dims) if index is None else index
 
     # ---------------------------------------------------------------------------------------- what it is
 
@@ -53,7 +53,7 @@ class Tensor:
     @property
     def is_whole(self) -> bool:
         """True if it is the value itself, read at the current point."""
-        return self.index == tuple(ix.Sym(name) for name in domain_of(self.value).dims)
+        return self.index == current_point(domain_of(self.value).dims)
 
     @property
     def type(self) -> types.Tensor:
@@ -66,11 +66,11 @@ class Tensor:
     @property
     def extents(self) -> types.Shape:
         """The shape at one point, dynamic extents as index expressions."""
+        shape = types.shape_of(own := self.type)
+        if types.is_static(own):
+            return shape
         domain, space = Domain(self.dims), self.recording.space
-        return tuple(
-            extent if isinstance(extent, int) else domain.simplify(extent, space)
-            for extent in types.shape_of(self.type)
-        )
+        return tuple(extent if isinstance(extent, int) else domain.simplify(extent, space) for extent in shape)
 
     @property
     def shape(self) -> tuple[int | Dim, ...]:
@@ -338,15 +338,14 @@ def record_op(
     properties: dict[str, Any],
 ) -> Operation:
     """Append an op and give the op itself."""
-    used = set(over)
+    used = frozenset(over)
     for operand in operands:
         if operand.recording is not recording:
             raise ProgramError(f"{operand.name} belongs to another program: make it inside this one")
         used |= ix.free_symbols(operand.index)
     place = here() if place is None else place
-    domain = Domain(recording.in_order(used))
     try:
-        op = make(*(operand.access for operand in operands), domain=domain, **properties)
+        op = make(*[operand.access for operand in operands], domain=recording.domain(used), **properties)
     except VerifyException as error:
         raise ProgramError(f"{error}{_described(operands)}", place) from None
     return recording.add(op, place)

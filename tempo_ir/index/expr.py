@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias, overload
 
 from tempo_ir.index.hashing import HashedOnce
@@ -368,7 +369,12 @@ def free_symbols(value: AnyIndex) -> frozenset[str]:
         case MinMax(_, args) | And(args) | Or(args):
             return frozenset[str]().union(*(free_symbols(arg) for arg in args))
         case tuple():
-            return frozenset[str]().union(*(free_symbols(entry) for entry in value))
+            return _symbols_of_index(value)
+
+
+@lru_cache(maxsize=16384)
+def _symbols_of_index(index: Index) -> frozenset[str]:
+    return frozenset[str]().union(*[free_symbols(entry) for entry in index])
 
 
 @overload

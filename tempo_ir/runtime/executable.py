@@ -18,6 +18,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from tempo_ir import __version__
 from tempo_ir.collection import collection_paused
 from tempo_ir.dialects import loop, sdg
+from tempo_ir.kept import write_whole
 from tempo_ir.lowering.llvm.engine import host_target, process_triple
 from tempo_ir.lowering.llvm.module import lower_module
 from tempo_ir.passes.remarks import is_listening
@@ -25,7 +26,7 @@ from tempo_ir.reference import sdg as reference
 from tempo_ir.reference.calls import Outputs, mapping_of, starts_of, whole_number
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.budget import Budget, lower_within
-from tempo_ir.runtime.cache import Cache, default_cache, key_of, write_whole
+from tempo_ir.runtime.cache import Cache, default_cache, key_of
 from tempo_ir.runtime.calls import Request, Workspaces, needs
 from tempo_ir.runtime.compiler import (
     TARGETS,
@@ -107,7 +108,7 @@ def compile(
     differ by rounding.
 
     What was compiled for this machine before, by whatever process, is loaded from disk, unless `cache` is false or
-    `TEMPO_CACHE_DIR` is empty (see `runtime.cache`).
+    `TEMPO_CACHE_DIR` is empty (see `tempo_ir.kept`).
 
     Raises CompileError where the program or the target is none, a pass is needed, the budget is too small or there is
     no GPU, and ProgramError, with the line of the program, for what it asks for and no pass can do.
@@ -409,6 +410,11 @@ class Compiled(Executable, ABC):
         finally:
             levels.seconds["code"] = levels.seconds.get("code", 0.0) + time.perf_counter() - begin
 
+    def _keep_recording(self) -> None:
+        """Beside code on disk, what is known of the program as it was recorded."""
+        if (keep := getattr(self.source, "keep", None)) is not None:
+            keep()
+
     @abstractmethod
     def _execute(self, frame: Frame, request: Request) -> Outputs:
         """Run a call of the bounds of a frame."""
@@ -505,6 +511,7 @@ class Native(Compiled):
             return self._compiled()
         key = key_of(self.module, host_target(), process_triple(), self.settings.parts)
         packed = self._cache.read(key)
+        self._keep_recording()
         if packed is not None:
             return self._loaded(packed, begin)
         made = self._compiled()

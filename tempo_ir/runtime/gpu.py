@@ -136,6 +136,7 @@ class TritonProgram(Compiled):
             return self._compiled()
         key = key_of(self.module, self.target, dataclasses.astuple(self._gpu), self.settings.parts)
         packed = self._cache.read(key)
+        self._keep_recording()
         if packed is not None:
             return self._unpacked(packed.header, begin)
         made = self._compiled()

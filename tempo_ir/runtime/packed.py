@@ -128,10 +128,11 @@ def unpacked_calls(header: Mapping[str, Any]) -> tuple[loop.ProgramOp, tuple[Buf
     count = len(header["touched"])
     values = {number: op.results[0] for number, op in zip(header["touched"], ops[:count], strict=True)}
     most = most_of(program)
+    layouts = [Layout.of(kind, program.space, most) for kind in types]
     buffers: list[Buffer] = []
     rows: list[tuple[int, str, str, int, int, bool, bool, bool]] = header["buffers"]
     for number, (kind, owner, key, first, last, zeroed, donated, host) in enumerate(rows):
-        layout = Layout.of(types[kind], program.space, most)
+        layout = layouts[kind]
         value = values[number] if number in values else loop.AllocOp(types[kind]).buffer
         live = Interval(first, last)
         buffers.append(Buffer(value, layout, numpy_dtype(layout.element), owner, key, live, zeroed, donated, host))

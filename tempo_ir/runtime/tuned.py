@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tempo_ir.kept import TUNED, write_whole
 from tempo_ir.lowering.triton.device import Device, triton_version
 from tempo_ir.lowering.triton.style import KernelSource
-from tempo_ir.runtime.cache import TUNED_SUFFIX, write_whole
 
 Pair = tuple[int, int]
 """Warps and stages."""
@@ -53,7 +53,7 @@ class Choices:
 
     def _path(self, key: str) -> Path:
         assert self.directory is not None
-        return self.directory / f"{key}{TUNED_SUFFIX}"
+        return self.directory / f"{key}{TUNED}"
 
     def _read(self, key: str, kernel: KernelSource) -> dict[str, Pair]:
         """What the file says, as far as it makes sense."""

@@ -12,10 +12,10 @@ import torch
 
 import tempo_ir as tp
 from tempo_ir import optim
+from tempo_ir.kept import DIRECTORY
 from tempo_ir.lowering.triton.compiling import Binary
 from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.runtime import gpu
-from tempo_ir.runtime.cache import DIRECTORY
 from tempo_ir.runtime.errors import CallError, CompileError
 from tempo_ir.tools import programs
 from tempo_ir.tools.running import Call, compare, run

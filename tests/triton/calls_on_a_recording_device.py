@@ -9,8 +9,8 @@ import torch
 import triton
 
 import tempo_ir as tp
+from tempo_ir.kept import DIRECTORY
 from tempo_ir.lowering.triton import device as device_module
-from tempo_ir.runtime.cache import DIRECTORY
 from tests.triton.launch_recorder import EVENTS, STREAM, Driver
 from tests.triton.support import walk
 

@@ -10,7 +10,7 @@ from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -24,7 +24,7 @@ from tempo_ir.dialects.sdg.inference import Extents
 from tempo_ir.dialects.sdg.locations import value_text
 from tempo_ir.dialects.types import Tensor, accessed_type, as_tensor, dtype_name, element, shape_of
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import Cond, Expr, Index, Slice, free_symbols, index_text
+from tempo_ir.index.expr import Cond, Expr, Index, Slice, Sym, free_symbols, index_text
 
 BODIES = frozenset({"sdg.program", "loop.compute", "loop.kernel", "loop.fold"})
 """The ops whose regions may hold sdg ops; the loop dialect is named, not imported, since it builds on this one."""
@@ -53,7 +53,7 @@ class Access:
     def type(self) -> Attribute:
         """The accessed type: one leading axis per slice entry, then the axes at one point. Tokens stay tokens."""
         value_type = self.value.type
-        if not self.index or isinstance(value_type, TokenType):
+        if not self.index or type(value_type) is TokenType:
             return value_type
         return accessed_type(value_type, self.index, domain_of(self.value).dims)
 
@@ -79,6 +79,12 @@ def domain_of(value: SSAValue) -> Domain:
     """The domain of the op that made the value; block arguments and results of other dialects vary over no dim."""
     owner = value.owner
     return owner.domain if isinstance(owner, SdgOp) else NO_DIMS
+
+
+@lru_cache(maxsize=256)
+def current_point(dims: tuple[str, ...]) -> Index:
+    """The index of the current point over some dims."""
+    return tuple(map(Sym, dims))
 
 
 def space_of(op: Operation) -> Space | None:
@@ -119,8 +125,7 @@ class SdgOp(NominalOperation, ABC):
     @property
     def domain(self) -> Domain:
         """The points at which the op has a value."""
-        attribute = self.properties["domain"]  # the one property that is asked for all the time
-        assert isinstance(attribute, DomainAttr)
+        attribute: Any = self.properties["domain"]  # the one property that is asked for all the time
         return attribute.data
 
     @domain.setter
@@ -205,12 +210,20 @@ class AccessOp(SdgOp, ABC):
         location: LocationAttr | None,
     ) -> None:
         """Initialise the op with the indices of its operands."""
-        indices = [index_attr(operand) for operand in operands]
-        super().setup(operands, result_types, domain, {"indices": ArrayAttr(indices), **properties}, location)
+        indices = _indices_attr(tuple([operand.index if type(operand) is Access else () for operand in operands]))
+        super().setup(operands, result_types, domain, {"indices": indices, **properties}, location)
 
     @property
     def accesses(self) -> tuple[Access, ...]:
-        return tuple(map(Access, self.operands, [index.data for index in self.indices.data]))
+        """They are made when they are asked for first, and again once operands or indices are others, which are never
+        changed in place."""
+        operands, indices = self._operands, self.properties["indices"]
+        made: tuple[object, object, tuple[Access, ...]] | None = vars(self).get("_accesses")
+        if made is not None and made[0] is operands and made[1] is indices:
+            return made[2]
+        accesses = tuple([Access(value, index.data) for value, index in zip(operands, self.indices.data, strict=False)])
+        vars(self)["_accesses"] = (operands, indices, accesses)
+        return accesses
 
     def with_access(self, number: int, value: SSAValue, index: Index) -> None:
         """Replace operand `number` by the read `%value[index]`, in place."""
@@ -239,6 +252,11 @@ class AccessOp(SdgOp, ABC):
 def index_attr(operand: Operand) -> IndexAttr:
     """The index of an operand as an attribute."""
     return _index_attr(operand.index) if isinstance(operand, Access) and operand.index else NO_INDEX
+
+
+@lru_cache(maxsize=4096)
+def _indices_attr(indices: tuple[Index, ...]) -> ArrayAttr[IndexAttr]:
+    return ArrayAttr([_index_attr(index) if index else NO_INDEX for index in indices])
 
 
 @lru_cache(maxsize=4096)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import LocationAttr, StringAttr, TensorType
 from xdsl.ir import Attribute
@@ -80,6 +81,7 @@ class ContractOp(AccessOp):
         return (self.infer(self.spec.data, [access.tensor for access in self.accesses], extents),)
 
 
+@lru_cache(maxsize=1024)
 def parse_spec(spec: str) -> tuple[tuple[str, ...], str]:
     """`"bk,kn->bn"` as `(("bk", "kn"), "bn")`; raises VerifyException where it is no contraction."""
     left, arrow, output = spec.partition("->")

@@ -114,16 +114,7 @@ def widest_element(types: Sequence[Attribute], what: str) -> Attribute:
 
 def check_element(element_type: Attribute, accepted: str, what: str) -> None:
     """Raises VerifyException unless the element type is of the kind "float", "integer", "logic", "number" or "any"."""
-    dtype_name(element_type)
-    fine = {
-        "any": True,
-        "float": is_float(element_type),
-        "integer": is_integer(element_type),
-        "logic": is_bool(element_type) or is_integer(element_type),
-        "number": not is_bool(element_type),
-        "bool": is_bool(element_type),
-    }[accepted]
-    if not fine:
+    if not _is_of_kind(element_type, accepted):
         kinds = {
             "float": "floating-point",
             "integer": "integer",
@@ -132,6 +123,24 @@ def check_element(element_type: Attribute, accepted: str, what: str) -> None:
             "bool": "boolean",
         }[accepted]
         raise VerifyException(f"{what} needs {kinds} elements, got {dtype_name(element_type)}: cast the operand")
+
+
+@lru_cache(maxsize=1024)
+def _is_of_kind(element_type: Attribute, accepted: str) -> bool:
+    dtype_name(element_type)
+    match accepted:
+        case "any":
+            return True
+        case "float":
+            return is_float(element_type)
+        case "integer":
+            return is_integer(element_type)
+        case "logic":
+            return is_bool(element_type) or is_integer(element_type)
+        case "number":
+            return not is_bool(element_type)
+        case _:
+            return is_bool(element_type)
 
 
 def check_axis(axis: int, rank: int, what: str) -> int:

@@ -19,14 +19,14 @@ from functools import lru_cache
 from xdsl.ir import SSAValue
 
 from tempo_ir.dialects.sdg.attributes import TokenType
-from tempo_ir.dialects.sdg.base import OpError, SdgOp, domain_of
+from tempo_ir.dialects.sdg.base import OpError, SdgOp, current_point, domain_of
 from tempo_ir.dialects.sdg.reads import program_ops, read_domain
 from tempo_ir.dialects.sdg.sources import ConstantOp
 from tempo_ir.dialects.sdg.structure import GradOp, HostOp, HostStateOp, OutputOp, ProgramOp, UntilOp
 from tempo_ir.graphs import is_cyclic, strongly_connected
 from tempo_ir.index import isl
 from tempo_ir.index.domain import Domain, Space
-from tempo_ir.index.expr import TRUE, And, Index, IndexExpressionError, Or, Sym, free_symbols
+from tempo_ir.index.expr import TRUE, And, Index, IndexExpressionError, Or, free_symbols
 from tempo_ir.index.limits import MOST_OPERATIONS, TooLarge, limited
 
 STEPS_BEFORE_WIDENING = 4
@@ -332,12 +332,6 @@ def producers(op: SdgOp) -> list[SdgOp]:
 def is_current(index: Index, domain: Domain) -> bool:
     """Whether the index reads the current point of a producer over the same dims."""
     return index == current_point(domain.dims)
-
-
-@lru_cache(maxsize=256)
-def current_point(dims: tuple[str, ...]) -> Index:
-    """The index of the current point over some dims."""
-    return tuple(map(Sym, dims))
 
 
 def without_moving(old: isl.Set, new: isl.Set, whole: isl.Set) -> isl.Set:

@@ -172,15 +172,24 @@ def negative_extents(op: SdgOp, space: Space, domain: Domain) -> Iterator[tuple[
 
     A product of bounds, of which isl cannot tell, is left to what makes it.
     """
-    types = [result.type for result in op.results]
-    shapes = [shape_of(each) for each in types if not isinstance(each, TokenType) and not is_static(each)]
+    dynamic = [each for result in op.results if not is_static(each := result.type) and type(each) is not TokenType]
+    if not dynamic:
+        return
+    shapes = map(shape_of, dynamic)
     for extent in dict.fromkeys(extent for shape in shapes for extent in shape if isinstance(extent, Expr)):
-        claim = compare(">=", extent, 0)
-        if at_least_zero(extent, domain.facts(space)) or claim_problem(claim, space, domain) is None:
-            continue
-        failing = Domain(domain.dims, domain.ranges, conj(domain.where, negate(claim)))
-        if (point := _some_point(failing, space)) is not None:
-            yield extent, claim, _at(point, domain)
+        if (found := _negative_extent(extent, space, domain)) is not None:
+            yield extent, *found
+
+
+@lru_cache(maxsize=8192)
+def _negative_extent(extent: Expr, space: Space, domain: Domain) -> tuple[Cond, str] | None:
+    """The claim that an extent is not below 0 and where it fails; None if it holds."""
+    claim = compare(">=", extent, 0)
+    if at_least_zero(extent, domain.facts(space)) or claim_problem(claim, space, domain) is None:
+        return None
+    failing = Domain(domain.dims, domain.ranges, conj(domain.where, negate(claim)))
+    point = _some_point(failing, space)
+    return None if point is None else (claim, _at(point, domain))
 
 
 def _some_point(domain: Domain, space: Space) -> dict[str, int] | None:

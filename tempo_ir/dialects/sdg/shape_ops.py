@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import I64, DenseArrayBase, IntegerAttr, LocationAttr, TensorType, f32, i64
 from xdsl.ir import Attribute
@@ -228,6 +229,7 @@ class SliceOp(AccessOp):
             raise VerifyException(problem)
 
 
+@lru_cache(maxsize=4096)
 def inside(entry: Expr | Slice, extent: Expr) -> Cond:
     """That what the entry takes of an axis is there; a range without elements takes nothing."""
     if not isinstance(entry, Slice):
