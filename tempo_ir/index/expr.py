@@ -150,10 +150,10 @@ def _is_negation(operand: Binary) -> bool:
 
 
 def _combine(op: Operator, lhs: object, rhs: object) -> Expr:
-    # rules.py imports the classes above, so it can only be imported once they exist.
-    from tempo_ir.index import rules
+    # rules.py imports the classes above, so it can only be imported once they exist; from the package takes longer.
+    from tempo_ir.index.rules import combine
 
-    return rules.combine(op, _operand(lhs), _operand(rhs))
+    return combine(op, _operand(lhs), _operand(rhs))
 
 
 def _operand(value: object) -> Expr:
@@ -175,16 +175,16 @@ def as_expr(value: int | str | Expr) -> Expr:
 
 def minimum(*args: Expr | int) -> Expr:
     """The least of the arguments, simplified: `minimum(t, t + 1)` is `t`."""
-    from tempo_ir.index import rules
+    from tempo_ir.index.rules import extreme
 
-    return rules.extreme("min", tuple(_operand(arg) for arg in args))
+    return extreme("min", tuple(_operand(arg) for arg in args))
 
 
 def maximum(*args: Expr | int) -> Expr:
     """The greatest of the arguments, simplified: `maximum(0, 3)` is `3`."""
-    from tempo_ir.index import rules
+    from tempo_ir.index.rules import extreme
 
-    return rules.extreme("max", tuple(_operand(arg) for arg in args))
+    return extreme("max", tuple(_operand(arg) for arg in args))
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,9 +210,9 @@ class Slice(HashedOnce):
     @property
     def extent(self) -> Expr:
         """How many points there are, if no symbol is negative: `0:t + 1` has `t + 1`, `t:T` has `max(0, T - t)`."""
-        from tempo_ir.index import rules
+        from tempo_ir.index.rules import nonnegative_extent
 
-        return rules.nonnegative_extent(self)
+        return nonnegative_extent(self)
 
     def __str__(self) -> str:
         text = f"{self.start}:{self.stop}"

@@ -63,6 +63,7 @@ from tempo_ir.index.expr import (
     minimum,
     negate,
 )
+from tempo_ir.index.isl_rows import Row, Tuple, rows_of
 from tempo_ir.index.isl_text import NotAffine, Writer, decode, encode, entry_text, tuple_text
 from tempo_ir.index.rules import NO_FACTS, Terms, at_least_zero, from_terms, terms
 
@@ -103,6 +104,7 @@ LARGE_BOUND = 2**20
 DIM = islpy.dim_type
 Value = TypeVar("Value")
 Pieces = TypeVar("Pieces", Map, Set, PwAff, UnionMap)
+Relation = TypeVar("Relation", Map, Set)
 
 
 class Inexact(IndexExpressionError):
@@ -116,6 +118,7 @@ class _PerThread(threading.local):
         self.context = islpy.Context()
         self.context.set_ast_build_detect_min_max(1)
         self.memo: OrderedDict[object, object] = OrderedDict()
+        self.numbers = {value: islpy.Val(value, self.context) for value in range(-8, 9)}
 
 
 _PER_THREAD = _PerThread()
@@ -146,12 +149,60 @@ def _memoised(key: tuple[object, ...], compute: Callable[[], Value]) -> Value:
 
 def read_set(text: str) -> Set:
     """The set that a text in isl's notation describes."""
-    return _memoised(("set", text), lambda: Set.read_from_str(context(), text))
+    return _memoised(("set", text), lambda: _read(Set, text))
 
 
 def read_map(text: str) -> Map:
     """The map that a text in isl's notation describes."""
-    return _memoised(("map", text), lambda: Map.read_from_str(context(), text))
+    return _memoised(("map", text), lambda: _read(Map, text))
+
+
+def _read(kind: type[Relation], text: str) -> Relation:
+    if text.count("!=") == 1:
+        below, above = (_of_rows(text.replace("!=", sign)) for sign in "<>")
+        if isinstance(below, kind) and isinstance(above, kind):
+            return below.union(above)
+    found = _of_rows(text)
+    return found if isinstance(found, kind) else kind.read_from_str(context(), text)
+
+
+def _of_rows(text: str) -> Set | Map | None:
+    """The set or map of a text that is linear comparisons (`isl_rows`); None of another one."""
+    rows = rows_of(text)
+    if rows is None:
+        return None
+    space = islpy.Space.params_alloc(context(), len(rows.params))
+    for position, name in enumerate(rows.params):
+        space = space.set_dim_name(DIM.param, position, name)
+    width, ends = len(rows.target.dims), (DIM.cst, DIM.param)
+    matrices = _matrix(rows.equalities, rows.columns), _matrix(rows.inequalities, rows.columns)
+    if rows.source is None:
+        space = space.set_from_params().add_dims(DIM.set, width + rows.exists)
+        whole = islpy.BasicSet.from_constraint_matrices(space, *matrices, *ends, DIM.set, DIM.div).to_set()
+        whole = whole.project_out(DIM.set, width, rows.exists) if rows.exists else whole
+        return _named(whole.set_tuple_name(rows.target.name) if rows.target.name else whole, DIM.set, rows.target)
+    space = space.set_from_params().map_from_set()
+    space = space.add_dims(DIM.in_, len(rows.source.dims)).add_dims(DIM.out, width + rows.exists)
+    whole = islpy.BasicMap.from_constraint_matrices(space, *matrices, *ends, DIM.in_, DIM.out, DIM.div).to_map()
+    whole = whole.project_out(DIM.out, width, rows.exists) if rows.exists else whole
+    for side, names in ((DIM.in_, rows.source), (DIM.out, rows.target)):
+        whole = _named(whole.set_tuple_name(side, names.name) if names.name else whole, side, names)
+    return whole
+
+
+def _named(whole: Relation, side: islpy.dim_type, names: Tuple) -> Relation:
+    for position, name in enumerate(names.dims):
+        whole = whole.set_dim_name(side, position, name) if name else whole
+    return whole
+
+
+def _matrix(rows: Sequence[Row], columns: int) -> islpy.Mat:
+    matrix, numbers = islpy.Mat.alloc(context(), 0, columns).add_zero_rows(len(rows)), _PER_THREAD.numbers
+    for position, row in enumerate(rows):
+        for column, value in row:
+            number = numbers.get(value) or islpy.Val(value, context())
+            matrix = matrix.set_element_val(position, column, number)
+    return matrix
 
 
 # Sets and maps

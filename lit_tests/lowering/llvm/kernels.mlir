@@ -34,18 +34,21 @@ tile.kernel @scale(%x: !tile.ptr<f32>, %n: index) grid [?] {
 // -----
 
 // A matrix-vector product of torch's weight layout: both operands as vectors along K, one row of the weights after the
-// other since they are large, then the sums of eight across lanes all at once.
+// other since they are large, in a loop over eight, then their sums across lanes all at once.
 
 // CHECK-LABEL: define void @gemv(ptr %x.in, ptr %w.in, ptr %y.in, ptr %scratch)
 // CHECK-NOT:     @llvm.masked
 // CHECK:         alloca <16 x float>, align 64
 // CHECK:         icmp slt i64 [[N:%i[0-9]+]], 256
+// CHECK:         icmp slt i64 [[ROW:%i[0-9]+]], 8
 // CHECK:         icmp slt i64 [[K:%i[0-9]+]], 256
 // CHECK:         load <16 x float>, ptr
 // CHECK:         fmul nsz contract <16 x float>
 // CHECK:         fadd nsz contract <16 x float>
 // CHECK:         add nsw i64 [[K]], 64
-// CHECK:         icmp slt i64 {{%i[0-9]+}}, 256
+// CHECK:         store <16 x float>
+// CHECK:         add nsw i64 [[ROW]], 1
+// CHECK-NOT:     icmp
 // CHECK:         shufflevector <16 x float>
 // CHECK:         fadd reassoc nsz contract <8 x float>
 // CHECK:         store float {{%v[0-9]+}}, ptr

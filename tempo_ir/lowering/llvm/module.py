@@ -38,9 +38,7 @@ class LoweredModule:
     def text(self) -> str:
         """All of it as one LLVM module."""
         kernels = module_text(self.kernels, self.target, self.parallel)
-        declarations = [line for line in DECLARATIONS if line.split("@")[1].split("(")[0] not in kernels]
-        orders = order.functions_text(self.host.orders)
-        return "\n".join([kernels, *declarations, orders, self.host.text])
+        return _joined(kernels, order.functions_text(self.host.orders), self.host.text)
 
     @property
     def scratch_bytes(self) -> int:
@@ -78,20 +76,34 @@ class ModuleLowering:
         for kernel in kernels.values():
             if kernel not in self._codes:
                 self.kernel(kernel)
-        self._hand_on()
         (program,) = [op for op in module.ops if isinstance(op, loop.ProgramOp)]
         split = {name for name, kernel in kernels.items() if kernel in self._parallel}
         host = lower_host(program, kernels, split, self._target, clocked=self._clocked)
         lowered = LoweredModule(program, host, *self._texts(kernels.values()), self._target)
         if self._ready is not None:
-            called = [code.called(run_name(code.name), "ptr") for code in lowered.kernels if code.name in split]
-            called += [code.called(code.name) for code in lowered.kernels if code.name not in split]
-            called += [order.declaration(kind) for kind in host.orders]
-            if host.orders:
-                self._ready("\n".join([*DECLARATIONS, order.functions_text(host.orders)]), OPTIMISED)
-            text = "\n".join([*called, *DECLARATIONS, host.text])
-            self._ready(text, PLAIN if len(text) > LONG_HOST_CHARACTERS else OPTIMISED)
+            self._hand_on_host(lowered, self._ready)
         return lowered
+
+    def _hand_on_host(self, lowered: LoweredModule, ready: Callable[[str, int], None]) -> None:
+        """The host program and the kernels that wait, in one module, since each takes LLVM some milliseconds however
+        short it is; in one of its own where it is long."""
+        host, orders = lowered.host, order.functions_text(lowered.host.orders)
+        waiting, self._part = self._part, []
+        codes, parallel = self._texts(waiting)
+        kernels = module_text(codes, self._target, parallel) if codes else ""
+        is_long = len(host.text) > LONG_HOST_CHARACTERS
+        defined = [] if is_long else [code.name for code in codes]
+        called = [self._called(kernel, code) for kernel, code in self._codes.items() if code.name not in defined]
+        if not is_long:
+            ready(_joined(kernels, *called, orders, host.text), OPTIMISED)
+            return
+        if kernels or orders:
+            ready(_joined(kernels, orders), OPTIMISED)
+        ready(_joined("", *called, *map(order.declaration, host.orders), host.text), PLAIN)
+
+    def _called(self, kernel: KernelOp, code: KernelCode) -> str:
+        """The declaration of what a launch of a kernel calls."""
+        return code.called(run_name(code.name), "ptr") if kernel in self._parallel else code.called(code.name)
 
     def _texts(self, kernels: Iterable[KernelOp]) -> tuple[tuple[KernelCode, ...], tuple[str, ...]]:
         kernels = list(kernels)
@@ -103,6 +115,12 @@ class ModuleLowering:
             codes, parallel = self._texts(self._part)
             self._ready(module_text(codes, self._target, parallel), OPTIMISED)
         self._part = []
+
+
+def _joined(kernels: str, *others: str) -> str:
+    """Kernels and what else is one module with them, with what that calls."""
+    declarations = [line for line in DECLARATIONS if line.split("@")[1].split("(")[0] not in kernels]
+    return "\n".join([kernels, *declarations, *others])
 
 
 def lower_module(module: ModuleOp, target: Target) -> LoweredModule:

@@ -503,3 +503,19 @@ class Variable:
         """Replace the value; a scalar fills the lanes."""
         value = self.text.broadcast(value) if self.lanes else value
         self.text.line(f"store {value.typed}, ptr {self.name}")
+
+
+@dataclass(slots=True)
+class Running:
+    """A mutable register of code without loops and branches: the one that it is now. Less text than a Variable, of
+    which `sroa` makes the same."""
+
+    value: Register
+
+    def get(self) -> Register:
+        """The value now."""
+        return self.value
+
+    def set(self, value: Register) -> None:
+        """Replace the value."""
+        self.value = value
