@@ -46,7 +46,7 @@ sdg.program @readers dims(t: T) {
 
 // -----
 
-// readers of two domains would compute it twice
+// several readers would compute it several times, and may stand in loops of their own, as the way back does
 // CHECK-LABEL: sdg.program @twice
 // CHECK:         %a = sdg.neg %g :
 sdg.program @twice dims(t: T) {

@@ -58,6 +58,10 @@ class _Other(Exception):
     """The text says something else, or nothing."""
 
 
+LARGEST = 2**62
+"""What numbers of a row are at most: islpy takes no greater ones."""
+
+
 def rows_of(text: str) -> Rows | None:
     """What a text says; None where it holds anything else, or is no text of isl's."""
     if (found := _TEXT.fullmatch(text)) is None or (found.group(6) and _OTHER.search(found.group(6))):
@@ -69,6 +73,8 @@ def rows_of(text: str) -> Rows | None:
         source, target = (None, first) if target_dims is None else (first, reader.read_tuple(target_name, target_dims))
         reader.read_condition(condition or "true")
     except _Other:
+        return None
+    if any(abs(value) > LARGEST for row in (*reader.equalities, *reader.inequalities) for _, value in row):
         return None
     return Rows(reader.params, source, target, int(reader.has_more), reader.equalities, reader.inequalities)
 

@@ -15,8 +15,9 @@ the same one, as the first and the second moments of Adam are of a gradient.
 
 It applies to sums, products, comparisons and the like of one array and numbers, and to what they are made of in turn,
 down to an input, a parameter or a state as it comes from the caller. It does not where several arrays would be read for
-one; where a reader does not take the value element by element, or readers have different domains, or none of more dims;
-nor to functions that take longer than to read what they give. sdg-reduce-domain undoes it.
+one; where several ops read the value, as a backward pass does, which is another loop, and would have all steps of it
+kept; where its reader does not take it element by element, or has no more dims; nor to functions that take longer than
+to read what they give. sdg-reduce-domain undoes it.
 """
 
 from __future__ import annotations
@@ -52,30 +53,27 @@ class SdgSinkPass(ModulePass):
             for inner in reversed(sdg_ops(program)):
                 if not isinstance(inner, sdg.AccessOp) or not isinstance(inner, _CHEAP):
                     continue
-                if (domain := domain_of_readers(inner)) is not None:
+                if (domain := domain_of_reader(inner)) is not None:
                     sunk = sinking(inner)
                     for each in sunk:
                         give_domain(each, domain)
                     count(self, "sunk", len(sunk))
 
 
-def domain_of_readers(op: sdg.AccessOp) -> Domain | None:
-    """The one domain, of more dims than its own, in which all readers of an op read it element by element."""
-    shape = shape_of(op.results[0].type)
-    domains: set[Domain] = set()
-    for use in op.results[0].uses:
-        reader = use.operation
-        if not isinstance(reader, sdg.AccessOp) or not isinstance(reader, _POINTWISE):
-            return None
-        if shape_of(reader.results[0].type) != shape:
-            return None
-        if not is_current(reader.accesses[use.index].index, op.domain):
-            return None
-        domains.add(reader.domain)
-    if not shape or len(domains) != 1:
+def domain_of_reader(op: sdg.AccessOp) -> Domain | None:
+    """The domain, of more dims than its own, in which the only op that reads an op reads it element by element."""
+    shape, uses = shape_of(op.results[0].type), list(op.results[0].uses)
+    readers = {use.operation for use in uses}
+    if not shape or len(readers) != 1:
         return None
-    (domain,) = domains
-    return domain if set(op.domain.dims) < set(domain.dims) else None
+    (reader,) = readers
+    if not isinstance(reader, sdg.AccessOp) or not isinstance(reader, _POINTWISE):
+        return None
+    if shape_of(reader.results[0].type) != shape:
+        return None
+    if not all(is_current(reader.accesses[use.index].index, op.domain) for use in uses):
+        return None
+    return reader.domain if set(op.domain.dims) < set(reader.domain.dims) else None
 
 
 def sinking(op: sdg.AccessOp) -> list[sdg.AccessOp]:

@@ -15,12 +15,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
 
-from tempo_ir.dialects import loop, sdg
+from tempo_ir.dialects import loop
 from tempo_ir.dialects.types import element
 from tempo_ir.index.domain import Space
 from tempo_ir.index.expr import Index, Slice
 from tempo_ir.index.expr import evaluate as evaluate_index
 from tempo_ir.reference import operations
+from tempo_ir.reference.bodies import evaluate_body
 from tempo_ir.reference.calls import (
     HostFactories,
     Outputs,
@@ -33,7 +34,6 @@ from tempo_ir.reference.calls import (
 )
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.reference.errors import ExecutionError
-from tempo_ir.reference.shares import evaluate_attend, evaluate_shares
 
 Place: TypeAlias = tuple[int, ...]
 """Where a row lies: one number per stored dim."""
@@ -225,31 +225,9 @@ class LoopRun:
         values: dict[SSAValue, Array] = {}
         for block_argument, access in zip(op.body.block.args, op.reads, strict=True):
             values[block_argument] = self._read(access, symbols, where)
-        self._ops(op.body.block, values, symbols, where)
+        evaluate_body(op.body.block, values, symbols, self.seed, where.point, self.start)
         for value, access in zip(op.yielded, op.writes, strict=True):
             self._write(access, values[value], symbols, where)
-
-    def _ops(self, block: Block, values: dict[SSAValue, Array], symbols: Mapping[str, int], where: Where) -> None:
-        """The sdg ops of a body in order; their results are put beside the values that are known."""
-        for op in block.ops:
-            inputs = [values[operand] for operand in op.operands]
-            if isinstance(op, loop.FoldOp):
-                carried, reads = inputs[: len(op.carried)], inputs[len(op.carried) :]
-                for step in range(evaluate_index(op.count, symbols)):
-                    inside: dict[SSAValue, Array] = dict(zip(op.body.block.args, [*carried, *reads], strict=True))
-                    self._ops(op.body.block, inside, {**symbols, op.iterator: step}, where)
-                    carried = [inside[value] for value in op.next_values]
-                values.update(zip(op.finals, carried, strict=True))
-            elif isinstance(op, loop.SharesOp):
-                values.update(zip(op.results, evaluate_shares(op, inputs), strict=True))
-            elif isinstance(op, loop.AttendOp):
-                values[op.result] = evaluate_attend(op, inputs, symbols)
-            elif isinstance(op, loop.PartsOp):
-                (whole,) = inputs
-                values[op.result] = np.stack([whole, *[np.zeros_like(whole)] * (op.count - 1)])
-            elif isinstance(op, sdg.SdgOp):
-                results = operations.evaluate(op, inputs, symbols, self.seed, where.point, self.start)
-                values.update(zip(op.results, results, strict=True))
 
     def _host(self, op: loop.HostOp, symbols: Mapping[str, int]) -> None:
         where = _where(op, symbols)

@@ -16,12 +16,13 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from xdsl.ir import SSAValue
 
-from tempo_ir.dialects import loop, sdg
+from tempo_ir.dialects import loop
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index import Const, Expr, Sym, evaluate, free_symbols, substitute
 from tempo_ir.index.rules import terms
 from tempo_ir.lowering.kernels.layout import Axis, Layout, array_of
 from tempo_ir.reference import operations
+from tempo_ir.reference.bodies import evaluate_body
 from tempo_ir.reference.calls import checked_results, method_of, raise_noted
 from tempo_ir.reference.dtypes import Array, DType, numpy_dtype
 from tempo_ir.reference.errors import ExecutionError, Point
@@ -229,11 +230,7 @@ class Rows:
         values: dict[SSAValue, Array] = {}
         for argument, access in zip(op.body.block.args, op.reads, strict=True):
             values[argument] = self.accessed(access).view(symbols)
-        for inner in op.body.block.ops:
-            if isinstance(inner, sdg.SdgOp):
-                inputs = [values[operand] for operand in inner.operands]
-                results = operations.evaluate(inner, inputs, symbols, seed, point, start)
-                values.update(zip(inner.results, results, strict=True))
+        evaluate_body(op.body.block, values, symbols, seed, point, start)
         results = [np.array(values[value]) for value in op.yielded]
         for result, access in zip(results, op.writes, strict=True):
             self.accessed(access).write(result, symbols)

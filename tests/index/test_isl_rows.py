@@ -41,6 +41,8 @@ OTHERS = (
     "[T] -> { [a] : exists (t : a = t) and a < 4 }",
     "{ [t]; [s] : s > 0 }",
     "[T] -> { : T >= 0 }",
+    "{ [t] : t <= 9223372036854775808 }",
+    "{ [t] : 9223372036854775807 * t >= 3 }",
 )
 """What is left to isl, because it says more or is written in another way."""
 WRONG = (

@@ -16,9 +16,9 @@ NUMPY = {tp.f32: np.float32, tp.f64: np.float64, tp.bf16: ml_dtypes.bfloat16, tp
 
 
 @tp.program
-def decode(group=2, width=32, cache=tp.f32, window=None, batch=1):
+def decode(group=2, width=32, cache=tp.f32, window=None, batch=1, heads=2):
     """What is mixed at a step is part of the query of the next one."""
-    heads, kind = 2, tp.f64 if cache is tp.f64 else tp.f32
+    kind = tp.f64 if cache is tp.f64 else tp.f32
     t, _ = tp.dim("t")
     q = tp.input("q", kind[batch, heads, group, width], over=t)
     k, v = (tp.cast(tp.input(name, kind[batch, heads, width], over=t), cache) for name in "kv")
@@ -31,9 +31,9 @@ def decode(group=2, width=32, cache=tp.f32, window=None, batch=1):
     tp.output("mixed", mixed)
 
 
-def inputs(steps: int, group: int, width: int, batch: int, spoiled: bool) -> dict[str, np.ndarray]:
+def inputs(steps: int, group: int, width: int, batch: int, heads: int, spoiled: bool) -> dict[str, np.ndarray]:
     random = np.random.default_rng(steps)
-    shapes = {"q": (batch, 2, group, width), "k": (batch, 2, width), "v": (batch, 2, width)}
+    shapes = {"q": (batch, heads, group, width), "k": (batch, heads, width), "v": (batch, heads, width)}
     arrays = {name: random.standard_normal((steps, *shape)) for name, shape in shapes.items()}
     if spoiled:
         arrays["v"][steps // 2, ..., width // 2] = np.inf
@@ -62,6 +62,8 @@ CASES: list[dict[str, Any]] = [
     {"window": 64},
     {"window": 70, "cache": tp.bf16, "batch": 3},
     {"window": 200, "width": 16},
+    {"heads": 1, "batch": 3, "width": 5, "cache": tp.bf16},
+    {"heads": 1, "batch": 2, "group": 1, "window": 40},
 ]
 
 
@@ -74,7 +76,7 @@ def test_step_by_step(settings: dict[str, Any]):
     for steps in (0, 1, 17, 130, 270):
         for spoiled in (False, True) if steps > 1 else (False,):
             shape = settings.get("group", 2), settings.get("width", 32), settings.get("batch", 1)
-            given = inputs(steps, *shape, spoiled)
+            given = inputs(steps, *shape, settings.get("heads", 2), spoiled)
             given = {name: array.astype(kind) for name, array in given.items()}
             wide = {name: array.astype(np.float64) for name, array in given.items()}
             with np.errstate(invalid="ignore"):

@@ -50,3 +50,26 @@ def test_a_step_reads_the_gradient_alone():
         expected = before(gradient=gradient, I=steps, state=state).state["w"]
         np.testing.assert_allclose(found, expected, rtol=1e-6)  # what is multiplied is added without being rounded
     assert executable.stats.peak_bytes < before.stats.peak_bytes
+
+
+@tp.program
+def gated(size=24):
+    """A recurrence whose scale the way back reads too."""
+    t, _ = tp.dim("t")
+    m, x = tp.input("m", tp.f32[size]), tp.input("x", tp.f32[size], over=t)
+    u = tp.parameter("u", tp.f32[size], np.ones(size, np.float32))
+    scale = m * 0.5 + 1.0
+    n = tp.tensor("n", tp.f32[size], over=t)
+    n[0] = tp.tanh(x[0] * u)
+    n[t] = tp.tanh(n[t - 1] + tp.tanh(x * u) * scale)
+    tp.output("g", tp.grad(tp.mean(n**2), u))
+
+
+def test_what_the_way_back_reads_too_is_not_kept_for_all_steps():
+    with_it, without = tp.compile(gated()), tp.compile(gated(), without=["sdg-sink"])
+    rng, found = np.random.default_rng(0), []
+    x, m = (rng.normal(size=shape).astype(np.float32) for shape in ((50, 24), (24,)))
+    for executable in (with_it, without):
+        found.append(executable(x=x, m=m, state=executable.init(0))["g"])
+    np.testing.assert_array_equal(*found)
+    assert with_it.stats.peak_bytes <= without.stats.peak_bytes

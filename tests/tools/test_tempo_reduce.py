@@ -65,9 +65,11 @@ def test_an_interrupt_leaves_the_smallest_so_far(tmp_path, capsys, monkeypatch, 
 
 def test_control_c_on_the_terminal(tmp_path):
     command = [sys.executable, "-m", "tempo_ir.tools.tempo_reduce", str(PROGRAM)]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a process in the background ignores it
     process = subprocess.Popen(
         [*command, "--test", "sh -c 'sleep 0.3; grep -q sdg.exp $0'"], stdout=-1, stderr=-1, text=True, cwd=ROOT
     )
+    signal.signal(signal.SIGINT, before)
     assert process.stderr.readline().startswith("13 ops, now ")
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)

@@ -111,13 +111,16 @@ class _Pairs:
         self.apart.add((value, axis))
 
     def memory(self, value: SSAValue, array: Array) -> None:
-        """Axes of memory are one where the outer one steps over the whole of the inner one."""
-        for axis in range(len(array.axes) - 1):
+        """Axes of memory are one where the outer one steps over the whole of the inner one. One of a single element has
+        no step of its own: what is outside of it steps over what is inside."""
+        covered = as_expr(1) if not array.axes else array.axes[-1].stride * array.axes[-1].extent
+        for axis in reversed(range(len(array.axes) - 1)):
             outer, inner = array.axes[axis], array.axes[axis + 1]
             self.ties.setdefault((value, axis), set())
-            dense = simplify(inner.stride * inner.extent - outer.stride) == Const(0)
-            if outer.wrap is not None or inner.wrap is not None or not (dense or outer.extent == 1):
+            dense = outer.extent == 1 or simplify(covered - outer.stride) == Const(0)
+            if outer.wrap is not None or inner.wrap is not None or not dense:
                 self.part(value, axis)
+            covered = covered if outer.extent == 1 else outer.stride * outer.extent
 
     def visit(self, op: Operation) -> None:
         """The ties of an op."""
@@ -235,15 +238,16 @@ class _Pairs:
 
 def _view(op: Operation) -> tuple[list[int], Collection[int]] | None:
     """The axes of the operand that those of the result are, and which of them are taken whole, of a slice and of a
-    reshape that only adds axes of one element at the end."""
+    reshape that only adds axes of one element at the end, or leaves such ones out."""
     if isinstance(op, sdg.SliceOp):
         shape = shape_of(op.operand.type)
         places = [axis for axis, entry in enumerate(op.take) if isinstance(entry, Slice)]
         return places, {axis for axis in places if op.take[axis] == Slice(Const(0), as_expr(shape[axis]))}
     if isinstance(op, sdg.ReshapeOp):
         old, new = shape_of(op.operand.type), shape_of(op.result.type)
-        if old == new[: len(old)] and set(new[len(old) :]) <= {1}:
-            return list(range(len(old))), range(len(old))
+        kept = min(len(old), len(new))
+        if old[:kept] == new[:kept] and {*old[kept:], *new[kept:]} <= {1}:
+            return list(range(kept)), range(kept)
     return None
 
 
@@ -311,7 +315,11 @@ class _Groups:
     def array(self, array: Array) -> Array:
         """The memory with its axes joined."""
         extents = self.extents([axis.extent for axis in array.axes])
-        last = [array.axes[group[-1]] for group in self.axes]
+        # an axis of one element has any stride
+        last = [
+            next((array.axes[axis] for axis in reversed(group) if array.axes[axis].extent != 1), array.axes[group[-1]])
+            for group in self.axes
+        ]
         axes = [replace(axis, extent=extent) for extent, axis in zip(extents, last, strict=True)]
         return Array(array.offset, tuple(axes))
 

@@ -27,12 +27,15 @@ from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import BlockArgument
 
 from tempo_ir.dialects.loop import BodyOperation, ForOp, enclosing_loops
-from tempo_ir.dialects.tile.attributes import INDEX, IntegersAttr, bit_width
+from tempo_ir.dialects.tile.attributes import DYNAMIC, INDEX, IntegersAttr, ViewType, bit_width
 from tempo_ir.dialects.tile.memory import LoadOp, StoreOp
 from tempo_ir.dialects.tile.structure import ADVANCES, TURNS
 from tempo_ir.index import Const, Sym, substitute
 from tempo_ir.index.expr import Expr
 from tempo_ir.lowering.kernels.translation import Translation
+
+NEAREST = 1 << 15
+"""Bytes of weights from which on the nearest cache cannot hold them all beside the rest."""
 
 ROW_BYTES = 1 << 9
 """What a launch touches of a row at least, for the next one to be asked for: fewer lines the processor foresees."""
@@ -61,8 +64,10 @@ class Succession:
 
 
 def with_turns(translation: Translation, succession: Succession) -> Translation:
-    """Let the kernel take the loop's iterator, and go through its programs backwards where that is odd."""
-    if abs(succession.step) != 1:
+    """Let the kernel take the loop's iterator, and go through its programs backwards where that is odd; what stays in
+    the nearest cache anyway is read as it was."""
+    loads = [op.view_type for op in translation.kernel.walk() if isinstance(op, LoadOp)]
+    if abs(succession.step) != 1 or all(_viewed_bytes(view) < NEAREST for view in loads):
         return translation
     kernel, block = translation.kernel, translation.kernel.body.block
     kernel.attributes[TURNS] = UnitAttr()
@@ -82,6 +87,11 @@ def mark_advances(translation: Translation, succession: Succession) -> None:
     advances = [succession.advance(scalar) if argument in offsets else 0 for argument, scalar in scalars]
     if any(advances):
         kernel.attributes[ADVANCES] = IntegersAttr(tuple(advances))
+
+
+def _viewed_bytes(view: ViewType) -> int:
+    """How much memory a view is of, those of extents that the text does not say not counted."""
+    return prod(extent for extent in view.shape.data if extent != DYNAMIC) * bit_width(view.element) // 8
 
 
 def _bytes(op: LoadOp | StoreOp) -> int:
