@@ -12,6 +12,7 @@ from tempo_ir import nn
 from tempo_ir.dialects import loop
 from tempo_ir.lowering.kernels import loop_lower_kernels
 from tempo_ir.lowering.kernels.translation import Unsupported
+from tempo_ir.passes.remarks import collecting
 
 
 @tp.program
@@ -64,9 +65,11 @@ def test_the_same_as_the_reference(name: str, in_numpy: bool, monkeypatch: pytes
 
         monkeypatch.setattr(loop_lower_kernels, "translate", refused)
     program, shape = PROGRAMS[name]
-    executable, reference = tp.compile(program, cache=False), tp.compile(program, "reference")
+    with collecting() as collector:
+        executable, reference = tp.compile(program, cache=False), tp.compile(program, "reference")
     left = [op for op in executable.lowered.walk() if isinstance(op, loop.BodyOperation)]
-    assert bool(left) == in_numpy
+    said = [remark for remark in collector.remarks if "it has no kernel, and runs in numpy" in remark.message]
+    assert bool(left) == bool(said) == in_numpy
     for steps in (0, 1, 5, 70):
         draw = np.random.default_rng(steps)
         given: dict[str, Any] = {key: draw.normal(size=(steps, *shape)).astype(np.float32) for key in program.inputs}

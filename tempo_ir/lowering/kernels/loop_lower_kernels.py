@@ -262,6 +262,8 @@ class _Lowering:
             name = fresh_name(kernel_name(leaf), self.names)
             translation = translate(leaf, name, self.program.space, self.layouts, TARGETS[self.target])
         except Unsupported as unsupported:
+            if self.target == "cpu" and leaf not in self.blocked:
+                remark(leaf, f"it has no kernel, and runs in numpy: {unsupported}")
             if self.target == "cpu" or library_op(leaf) is not None:
                 return ()
             refuse(leaf, f"{unsupported}: it runs on cpu only, not on '{self.target}'")
