@@ -103,6 +103,19 @@ def test_products_ask_for_the_rows_of_the_next_iteration():
     assert found % 16 == 0
 
 
+def test_products_of_one_block_of_registers_do_not_ask_for_all_of_a_block():
+    """Thousands of lines fit no cache near by, and take LLVM half a minute."""
+    k = KernelBuilder("wide", {"x": F32, "y": F32, "out": F32})
+    with k.loop(0, 4096, 1024, [k.const(0.0, f32, [64, 4])]) as loop:
+        x = k.load(k.view(k["x"], [4096, 64]), (loop.index, 1024), (0, 64))
+        y = k.load(k.view(k["y"], [4096, 4]), (loop.index, 1024), (0, 4))
+        loop.carry(k.dot(x.t, y, loop.carried[0]))
+    k.store(loop.results[0], k.view(k["out"], [64, 4]), (0, 64), (0, 4))
+    kernel = k.finish()
+    assert asked(kernel) == 0
+    assert len(lower_kernel(kernel, AVX512).definition.splitlines()) < 1000
+
+
 def test_small_products_ask_for_nothing():
     assert asked(backward(16, 16, 16)) == 0
 

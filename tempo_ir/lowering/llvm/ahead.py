@@ -48,6 +48,10 @@ fewer rows to read the right operand takes the time."""
 LINES = 4
 """Lines of a block from which on they are asked for."""
 
+MOST_LINES = 64
+"""How many are asked for beside a block of registers at most: of a product whose result fits the registers each block
+would ask for all there is, thousands of lines, which fit no near cache."""
+
 ROW_LINES = range(8, 33)
 """Lines of a row that a launch asks for."""
 
@@ -104,6 +108,8 @@ class Ahead:
                 continue
             line = memory.LINE // described.buffer.element.size
             first, count = block.share(evaluator, _lines(load))
+            if count > MOST_LINES:
+                continue
             for n in range(count):
                 memory.prefetch(described.buffer, following + (first + n).times(line), near=True)
 
