@@ -43,11 +43,12 @@ from tempo_ir.reference.errors import ExecutionError
 from tempo_ir.runtime.cache import Cache, key_of
 from tempo_ir.runtime.calls import Request
 from tempo_ir.runtime.errors import CallError, CompileError, NotEnoughMemoryError
-from tempo_ir.runtime.executable import Compiled, Settings
+from tempo_ir.runtime.executable import Compiled
 from tempo_ir.runtime.frames import Callee, Frame
 from tempo_ir.runtime.packed import Packed, packed_calls, parse_module, text_with_places, unpacked_calls
 from tempo_ir.runtime.room import bytes_text, check_room
 from tempo_ir.runtime.saved import BINARIES, PACKAGE, SavedProgram, check_unchanged, read_saved, write_saved
+from tempo_ir.runtime.settings import Settings
 from tempo_ir.runtime.statistics import Statistics
 from tempo_ir.runtime.tensors import array_of_tensor, as_tensor
 from tempo_ir.runtime.tuned import Choices
