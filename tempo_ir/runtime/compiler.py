@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -33,6 +33,7 @@ from tempo_ir.passes.pipeline import (
 from tempo_ir.passes.remarks import Collector, noting
 from tempo_ir.passes.settled import Settled
 from tempo_ir.runtime.errors import CompileError
+from tempo_ir.runtime.statistics import PerStep, per_step
 
 if TYPE_CHECKING:
     from tempo_ir.frontend.program import Program, ProgramFunction
@@ -67,13 +68,19 @@ class Levels:
 
     sdg: ModuleOp
     optimised: ModuleOp
-    loop: ModuleOp
-    """The loop program with its kernels formed and its storage planned."""
+    formed: Callable[[], ModuleOp]
+    """Gives the loop program with its kernels formed and its storage planned."""
+    per_step: PerStep
     lowered: ModuleOp
     seconds: dict[str, float]
     notes: dict[str, Collector]
     without: frozenset[str] = frozenset()
     """The passes that were left out."""
+
+    @cached_property
+    def loop(self) -> ModuleOp:
+        """The loop program with its kernels formed and its storage planned."""
+        return self.formed()
 
     @property
     def memory(self) -> dict[str, dict[str, int]]:
@@ -122,7 +129,7 @@ def lower(
     """Run the default pipeline, but for the passes named, and with sdg-remat where `remat` has options for it; `check`
     lets those that lower prove their results. `options` are those of passes on the graph by name; a pass that is not in
     the pipeline and has some runs too (`with_options`). Kernels are handed to `kernel_made` one by one; its seconds are
-    those of "code".
+    those of "code". Who takes them wants code and not the formed program, which is made anew where it is asked for.
 
     Raises CompileError where one cannot be left out, or a pass or an option is not there, ProgramError where a pass
     refuses the program.
@@ -149,7 +156,8 @@ def lower(
         if name not in without:
             given = {"check": check, "sums_apart": True} if fuses and name == form else {"check": check}
             run_passes(context, work, (name,), seconds, given, notes)
-    formed = work.clone()
+    copy = work.clone() if kernel_made is None else None
+    counts = per_step(program_of(work, loop.ProgramOp))
     if target not in ("cpu", "reference") and PERSIST not in without:
         run_passes(context, work, (PERSIST,), seconds, {}, notes)
     made = None if kernel_made is None else timed(kernel_made, seconds, "code")
@@ -157,7 +165,13 @@ def lower(
     seconds[LOOP_PASSES[-1]] -= seconds.get("code", 0.0)
     if target not in ("cpu", "reference"):
         run_passes(context, work, [name for name in GPU_PASSES if name not in without], seconds, {}, notes)
-    return Levels(module, ModuleOp([graph]), formed, work, seconds, notes, frozenset(without))
+
+    def formed() -> ModuleOp:
+        if copy is not None:
+            return copy
+        return lower(module, target, without, remat=remat, check=check, options=options).loop
+
+    return Levels(module, ModuleOp([graph]), formed, counts, work, seconds, notes, frozenset(without))
 
 
 def pipeline_of(

@@ -49,7 +49,7 @@ from tempo_ir.runtime.packed import Damaged, OtherFormat, Packed, parse_module, 
 from tempo_ir.runtime.room import SMALL, check_room
 from tempo_ir.runtime.settings import Settings
 from tempo_ir.runtime.signature import Signature, Sizes
-from tempo_ir.runtime.statistics import Statistics, per_step
+from tempo_ir.runtime.statistics import Statistics
 from tempo_ir.runtime.tensors import as_array, tensor_of_array
 from tempo_ir.runtime.timeline import Timeline, timeline
 
@@ -360,7 +360,7 @@ class Compiled(Executable, ABC):
         sites = sum(isinstance(op, loop.AccessOperation) for op in program.body.walk())
         sites -= sum(isinstance(op, loop.TransferOp) for op in program.body.walk())
         made = len(kernels(self.lowered)), launches(program), sites
-        counted = Statistics(self.target, 1, dict(self.levels.seconds), *made, *per_step(self.formed))
+        counted = Statistics(self.target, 1, dict(self.levels.seconds), *made, *self.levels.per_step)
         asked = self.settings.remat is not None or self.settings.budget is not None
         kept = tuple(self.levels.kept_rows) if asked else ()
         return dataclasses.replace(counted, memory_passes=self.levels.memory, kept_rows=kept)

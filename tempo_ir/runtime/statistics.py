@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.ir import Block, Operation
 
@@ -64,7 +64,11 @@ class Statistics:
         return {field: getattr(self, field) for field in COUNTS}
 
 
-def per_step(program: loop.ProgramOp) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
+PerStep: TypeAlias = tuple[dict[str, int], dict[str, int], dict[str, int]]
+"""Launches, those that only copy, and rows that are swapped, by loop."""
+
+
+def per_step(program: loop.ProgramOp) -> PerStep:
     """
     What one iteration of each loop of a formed program does beside its inner loops: launches, those that only copy, and
     rows that are swapped.
@@ -72,7 +76,7 @@ def per_step(program: loop.ProgramOp) -> tuple[dict[str, int], dict[str, int], d
     A loop is named by its iterators, `i > t down`. Of what guards let run all is counted; loops that do nothing are
     left out.
     """
-    counts: tuple[dict[str, int], dict[str, int], dict[str, int]] = ({}, {}, {})
+    counts: PerStep = ({}, {}, {})
     for name, op in _inside_of_loops(program.body.block, ""):
         launches = isinstance(op, loop.BodyOperation)
         copies = launches and all(isinstance(inner, loop.YieldOp) for inner in op.body.block.ops)
