@@ -49,6 +49,7 @@ from tempo_ir.lowering.formation.leaf import Leaf, Row, row_of
 from tempo_ir.lowering.formation.loop_form_kernels import blocks_of, rebuild
 from tempo_ir.lowering.formation.row_bodies import (
     RowBody,
+    has_product_axes,
     is_row_by_row,
     product_axes,
     row_axes,
@@ -80,24 +81,44 @@ class LoopFuseRowsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
-            if not self.check:
-                fuse_rows(program)
+            blocks = [fused for block in blocks_of(program) if (fused := _fused(block)) is not None]
+            if not self.check or not blocks:
+                _rebuild(program, blocks)
                 continue
             with proving():
                 before = noted(program)
-            kernels = fuse_rows(program)
+            kernels = _rebuild(program, blocks)
             with proving():
-                if kernels:
-                    check_kernels(program, before, kernels)
+                check_kernels(program, before, kernels)
 
 
-def fuse_rows(program: ProgramOp) -> dict[Operation, Sequence[Operation]]:
+@dataclass(frozen=True)
+class _Fused:
+    """A block, and the groups of its leaves that are to be joined."""
+
+    block: Block
+    graph: BlockGraph
+    groups: Mapping[int, Group]
+
+
+def _fused(block: Block) -> _Fused | None:
+    """The groups of a block; None where nothing is joined."""
+    if sum(isinstance(inner, sdg.ContractOp) for op in block.ops for inner in _body(op)) < 2:
+        return None
+    graph = BlockGraph(block)
+    bodies = [op for op in graph.items if isinstance(op, BodyOperation)]
+    known = [op for op in bodies if all(is_row_by_row(inner) for inner in op.body.block.ops)]
+    if not has_product_axes([op.body.block for op in known], LEAST_ROWS):
+        return None
+    groups = _Rows(graph, [Leaf.of(op) for op in known]).groups()
+    return _Fused(block, graph, groups) if groups else None
+
+
+def _rebuild(program: ProgramOp, blocks: Sequence[_Fused]) -> dict[Operation, Sequence[Operation]]:
     """Join the kernels of all blocks; returns for each new one those that it computes, in their order."""
     kernels: dict[Operation, Sequence[Operation]] = {}
-    for block in blocks_of(program):
-        if sum(isinstance(inner, sdg.ContractOp) for op in block.ops for inner in _body(op)) > 1:
-            graph, groups = _Rows(block).fused()
-            kernels.update(rebuild(block, graph, groups))
+    for fused in blocks:
+        kernels.update(rebuild(fused.block, fused.graph, fused.groups))
     for alloc in [op for op in program.operations() if isinstance(op, AllocOp)]:
         if alloc.results[0].first_use is None:
             alloc.detach()
@@ -129,13 +150,10 @@ class _Family:
 class _Rows:
     """The leaves of a block while they are joined along rows."""
 
-    def __init__(self, block: Block):
-        self.block = block
-        self.graph = BlockGraph(block)
-        bodies = [op for op in self.graph.items if isinstance(op, BodyOperation)]
-        known = [op for op in bodies if all(is_row_by_row(inner) for inner in op.body.block.ops)]
-        self.leaves = [Leaf.of(op) for op in known]
-        self.classes = _classes_of(self.leaves)
+    def __init__(self, graph: BlockGraph, leaves: Sequence[Leaf]):
+        self.graph = graph
+        self.leaves = leaves
+        self.classes = _classes_of(leaves)
         self.having: dict[Axis, dict[Leaf, None]] = {}
         """The leaves that have an axis of a class."""
         for leaf in self.leaves:
@@ -144,8 +162,8 @@ class _Rows:
                     if found is not None:
                         self.having.setdefault(found, {})[leaf] = None
 
-    def fused(self) -> tuple[BlockGraph, dict[int, Group]]:
-        """The graph with what is joined, and the groups by their number."""
+    def groups(self) -> dict[int, Group]:
+        """What is joined, by its number in the graph, in which it is joined."""
         taken: set[Leaf] = set()
         found: list[list[Leaf]] = []
         for axis in product_axes([leaf.op.body.block for leaf in self.leaves], self.classes, LEAST_ROWS):
@@ -163,7 +181,7 @@ class _Rows:
             number = _join_all(self.graph, leaves)
             if number is not None:
                 groups[number] = Group(leaves, (), {}, set(_written(leaves)))
-        return self.graph, groups
+        return groups
 
     def _family(self, leaves: Sequence[Leaf], along: Sequence[Axis]) -> _Family | None:
         """The leaves that are computed by rows along axes; None where there are no two products among them."""

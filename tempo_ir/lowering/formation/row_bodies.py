@@ -74,6 +74,13 @@ def is_row_by_row(op: Operation) -> bool:
     return isinstance(op, _ROW_BY_ROW) and not may_fail(op)
 
 
+def has_product_axes(bodies: Iterable[Block], least: int = 2) -> bool:
+    """Whether bodies have `product_axes`."""
+    products = [op for body in bodies for op in body.ops if isinstance(op, sdg.ContractOp)]
+    extents = [extent for op in products for extent in shape_of(op.result.type)]
+    return any(not isinstance(extent, int) or extent >= least for extent in extents)
+
+
 def product_axes(bodies: Iterable[Block], classes: AxisClasses, least: int = 2) -> list[Axis]:
     """The axes that may be rows, of no fewer than `least`: those of products, the ones of which only a call knows the
     extent first."""

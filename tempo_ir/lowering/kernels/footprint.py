@@ -55,7 +55,7 @@ def _streaming_leaves(program: ProgramOp) -> set[BodyOperation]:
     buffer whose size varies counts as nothing."""
     read: dict[ForOp | None, dict[SSAValue, int]] = {}
     leaves: dict[ForOp | None, list[BodyOperation]] = {}
-    for leaf in [op for op in program.walk() if isinstance(op, BodyOperation)]:
+    for leaf in [op for op in program.operations() if isinstance(op, BodyOperation)]:
         sizes = {access.buffer: _room(access.buffer, program.space) for access in leaf.reads}
         around = enclosing_loops(leaf)
         leaves.setdefault(around[-1] if around else None, []).append(leaf)
@@ -73,7 +73,7 @@ def _room(buffer: SSAValue, space: Space) -> int:
 
 def _near_leaves(program: ProgramOp) -> set[BodyOperation]:
     """The leaves of innermost loops of which all that an iteration touches is known, and no more than stays near."""
-    loops = [op for op in program.walk() if isinstance(op, ForOp)]
+    loops = list(program.loops())
     return {leaf for loop in loops if _stays_near(loop) for leaf in loop.body.walk() if isinstance(leaf, BodyOperation)}
 
 

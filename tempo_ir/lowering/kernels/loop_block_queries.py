@@ -111,7 +111,7 @@ def block_queries(program: ProgramOp) -> dict[BodyOperation, ForOp]:
     """Take attention out of loops, as kernels of all steps before them; each kernel with the loop that it stands for,
     which stands nowhere."""
     blocked: dict[BodyOperation, ForOp] = {}
-    for loop in [op for op in program.walk() if isinstance(op, ForOp)]:
+    for loop in list(program.loops()):
         leaves = [op for op in loop.body.block.ops if isinstance(op, KernelOp)]
         for main in [leaf for leaf in leaves if sum_of(leaf.body.block) is not None]:
             try:

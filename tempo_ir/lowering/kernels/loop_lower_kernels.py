@@ -114,10 +114,10 @@ def lower_kernels(
         places = where_read(program) if target == "cpu" else dict[BodyOperation, str]()
         lowering = _Lowering(program, target, names, made, blocked, places)
         literals = Literals(program)
-        leaves = [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]
+        leaves = [leaf for leaf in program.operations() if isinstance(leaf, BodyOperation)]
         leaves = [literals.separate(leaf) for leaf in leaves]
         gone: set[BodyOperation] = set()
-        for loop in [loop for loop in program.walk() if isinstance(loop, ForOp) and loop.programs is not None]:
+        for loop in [loop for loop in program.loops() if loop.programs is not None]:
             gone |= lowering.persist(loop)
         for leaf in [leaf for leaf in leaves if leaf not in gone]:
             lowering.lower(leaf)
@@ -131,7 +131,7 @@ def lower_kernels(
         if join:
             join_siblings(program, kernels, target)
         names |= kernels.keys()
-        launches = [inner for inner in program.walk() if isinstance(inner, LaunchOp)]
+        launches = [inner for inner in program.operations() if isinstance(inner, LaunchOp)]
         used = {launch.kernel.root_reference.data for launch in launches}
         kernels = {name: kernel for name, kernel in kernels.items() if name in used}
         name_pointers(launches, kernels)
@@ -294,7 +294,7 @@ class _Lowering:
     def _status(self) -> SSAValue:
         """The memory in which kernels leave a run-time error: enough for the leaf that has most ops that may fail."""
         if self.status is None:
-            leaves = [op for op in self.program.walk() if isinstance(op, BodyOperation)]
+            leaves = [op for op in self.program.operations() if isinstance(op, BodyOperation)]
             alloc = AllocOp(status_type(max(sum(map(may_fail, leaf.walk())) for leaf in leaves)))
             self.status = alloc.buffer
             self.status.name_hint = "status"

@@ -70,7 +70,7 @@ def split_rows(program: ProgramOp, blocks: Blocks) -> None:
     if not blocks.row_programs:
         return
     splitting = _Splitting(program, blocks)
-    for leaf in [leaf for leaf in program.walk() if isinstance(leaf, KernelOp)]:
+    for leaf in [leaf for leaf in program.operations() if isinstance(leaf, KernelOp)]:
         splitting.split(leaf)
 
 

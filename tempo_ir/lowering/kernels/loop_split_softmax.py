@@ -87,7 +87,7 @@ def split_softmax(program: ProgramOp, blocks: Blocks) -> None:
     if not blocks.multiprocessors:
         return
     splitting = _Splitting(program, blocks)
-    for leaf in [leaf for leaf in program.walk() if isinstance(leaf, BodyOperation)]:
+    for leaf in [leaf for leaf in program.operations() if isinstance(leaf, BodyOperation)]:
         splitting.split(leaf)
 
 

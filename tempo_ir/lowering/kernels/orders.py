@@ -36,7 +36,7 @@ from tempo_ir.index import Const, Entry, Slice, as_expr
 
 def order_axes(program: ProgramOp) -> None:
     """Choose the order of every buffer of a program whose kernels are formed and whose storage is planned."""
-    for op in [op for op in program.walk() if isinstance(op, AllocOp)]:
+    for op in [op for op in program.operations() if isinstance(op, AllocOp)]:
         count = outer_axes(op.buffer)
         if count == 0:
             continue

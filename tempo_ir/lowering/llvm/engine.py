@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from threading import RLock
 from types import TracebackType
 from typing import Self
@@ -40,6 +40,7 @@ def _initialize_others() -> None:
     llvm.initialize_all_asmprinters()
 
 
+@cache
 def host_target() -> Target:
     """The machine this process runs on."""
     _initialize()
@@ -76,6 +77,12 @@ def _target_machine(target: Target, level: int = OPTIMISED):
     return machine.create_target_machine(
         cpu=target.cpu, features=target.features, opt=level, jit=True, codemodel="jitdefault"
     )
+
+
+@lru_cache(maxsize=8)
+def _assembling_machine(target: Target, level: int):
+    """A machine to make objects with, one after the other: a new one takes as long as a short module."""
+    return _target_machine(target, level)
 
 
 _SETTINGS = RLock()
@@ -126,7 +133,7 @@ def _optimised(ir: str, machine, level: int) -> llvm.ModuleRef:
 
 def compile_object(ir: str, target: Target, level: int = OPTIMISED) -> bytes:
     """Machine code of a module of LLVM IR, as an object file. Raises RuntimeError where the text is no valid IR."""
-    machine = _target_machine(target, level)
+    machine = _assembling_machine(target, level)
     module = _optimised(ir, machine, level)
     with _addresses_as_written():
         return machine.emit_object(module)

@@ -64,7 +64,7 @@ class ModuleLowering:
     def kernel(self, kernel: KernelOp) -> None:
         """Lower a kernel. Raises UnsupportedKernel where the back end lacks something."""
         code = self._codes[kernel] = lower_kernel(kernel, self._target)
-        if can_split(kernel):
+        if can_split(kernel, self._target):
             self._parallel[kernel] = parallel_text(kernel, code, self._target)
         self._part.append(kernel)
         if sum(self._codes[kernel].characters for kernel in self._part) >= PART_CHARACTERS:

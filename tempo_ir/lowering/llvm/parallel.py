@@ -39,14 +39,18 @@ LINE = 64
 """Bytes of a cache line."""
 
 
-def can_split(kernel: KernelOp) -> bool:
-    """Has the grid several programs, and does nothing show in which order they run?"""
+def can_split(kernel: KernelOp, target: Target) -> bool:
+    """Has the grid several programs, of which it is not known that they are too little work, and does nothing show in
+    which order they run?"""
     grid = kernel.grid.data
     if DYNAMIC not in grid and prod(grid) < 2:
         return False
     if any(argument.name_hint == STATUS for argument in kernel.body.block.args):
         return False
-    return not any(isinstance(op, AtomicAddOp | IndexedWriteOp) for op in kernel.walk())
+    if any(isinstance(op, AtomicAddOp | IndexedWriteOp) for op in kernel.walk()):
+        return False
+    fixed, by_argument = _work(kernel.body.block, target)
+    return DYNAMIC in grid or bool(by_argument) or max(1, round(fixed)) * prod(grid) >= WORTH_FORKING
 
 
 def run_name(kernel: str) -> str:

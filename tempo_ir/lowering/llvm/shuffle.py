@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tempo_ir.lowering.llvm.text import BYTES, REDUCTION_FLAGS, Register, suffix
+from tempo_ir.lowering.llvm.text import BYTES, KINDS, REDUCTION_FLAGS, Register, Text, suffix
 
 
 def shuffle(a: Register, b: Register, order: Sequence[int]) -> Register:
@@ -111,6 +111,25 @@ def transpose(rows: Sequence[Register]) -> list[Register]:
     squares = [_transposed_squares(rows[i : i + group], group) for i in range(0, lanes, group)]
     columns = [_transposed_groups(column, group) for column in zip(*squares, strict=True)]
     return [row for rows in zip(*columns, strict=True) for row in rows]
+
+
+def store_transposed(rows: Sequence[Register], to: Register, pitch: int) -> None:
+    """
+    `transpose`, of which vector i is written `i * pitch` elements behind `to`, by a function that a module has once:
+    written out it is a tenth of the text of most kernels that have it, and some have it three times.
+    """
+    text, first = to.text, rows[0]
+    name, kind = f"transposed.{suffix(first.kind, first.lanes)}", first.kind
+    if name not in text.shared_functions:
+        inner = Text(text.lanes)
+        given = [Register(f"%x{i}", kind, first.lanes, 0, inner) for i in range(len(rows))]
+        address, step = Register("%to", "ptr", 0, 0, inner), Register("%pitch", "i64", 0, 0, inner)
+        parameters = [address, step, *given]
+        for column in transpose(given):
+            inner.line(f"store {column.typed}, ptr {address.name}, align {BYTES[kind]}")
+            address = inner.new(f"getelementptr inbounds {KINDS[kind]}, ptr {address.name}, i64 {step.name}", "ptr")
+        text.define_shared(name, parameters, inner)
+    text.line(f"call void @{name}({', '.join([to.typed, f'i64 {pitch}', *(row.typed for row in rows)])})")
 
 
 def _group(x: Register) -> int:

@@ -24,7 +24,7 @@ from tempo_ir.lowering.llvm.memory import element_layout
 from tempo_ir.lowering.llvm.plan import Plan, Storage
 from tempo_ir.lowering.llvm.scan import scan
 from tempo_ir.lowering.llvm.scratch import Arena, Scratch
-from tempo_ir.lowering.llvm.shuffle import transpose
+from tempo_ir.lowering.llvm.shuffle import store_transposed, transpose
 from tempo_ir.lowering.llvm.sink import fill, sink
 from tempo_ir.lowering.llvm.target import Target
 from tempo_ir.lowering.llvm.text import Register
@@ -149,9 +149,13 @@ class Lowering:
             points = [point(At(start + min(i, count - 1)), vector) for i in range(lanes)]
             ahead = [point(At(start + i + step), vector) for i in range(count)]
             access.prefetch(evaluator, value, ahead)
-            transposed = transpose([evaluator.text.broadcast(x) for x in evaluator.compute(value, points)])
-            for i, register in enumerate(transposed[:across_count]):
-                scratch.write(point(At(start, lane=True), At(across + i)), register)
+            rows = [evaluator.text.broadcast(x) for x in evaluator.compute(value, points)]
+            if across_count == lanes:
+                first = scratch.buffer.at(scratch.offset(point(At(start, lane=True), At(across))))
+                store_transposed(rows, first, scratch.panel or scratch.strides[1 - lane])
+            else:
+                for i, register in enumerate(transpose(rows)[:across_count]):
+                    scratch.write(point(At(start, lane=True), At(across + i)), register)
             evaluator.frames = outside
 
         def block(start: Linear, count: int) -> None:

@@ -338,24 +338,23 @@ class Text:
             inner = Text(self.lanes)
             parameters = [Register(f"%x{i}", first.kind, first.lanes, 0, inner) for i in range(count)]
             results = [compute(parameter) for parameter in parameters]
-            self.declarations |= inner.declarations
             value = results[0] if count == 1 else Register("poison", first.kind, first.lanes, 0, inner)
             for i, each in enumerate(results if count > 1 else ()):
                 value = inner.new(f"insertvalue {result} {value.name}, {each.typed}, {i}", first.kind, first.lanes)
-            signature = ", ".join(parameter.typed for parameter in parameters)
-            self.shared_functions[full] = "\n".join(
-                [
-                    f"define internal {result} @{full}({signature}) #0 {{",
-                    "entry:",
-                    *inner.body(),
-                    f"  ret {result} {value.name}",
-                    "}",
-                ]
-            )
+            self.define_shared(full, parameters, inner, result, f" {value.name}")
         made = self.new(f"call {result} @{full}({', '.join(x.typed for x in operands)})", first.kind, first.lanes)
         if count == 1:
             return [made]
         return [self.new(f"extractvalue {result} {made.name}, {i}", first.kind, first.lanes) for i in range(count)]
+
+    def define_shared(
+        self, name: str, parameters: Sequence[Register], inner: Text, result: str = "void", returned: str = ""
+    ) -> None:
+        """Define a function that the module has once, from a text in which nothing is open."""
+        self.declarations |= inner.declarations
+        signature = ", ".join(parameter.typed for parameter in parameters)
+        head = f"define internal {result} @{name}({signature}) #0 {{"
+        self.shared_functions[name] = "\n".join([head, "entry:", *inner.body(), f"  ret {result}{returned}", "}"])
 
     def maximum(self, a: Register, b: Register) -> Register:
         """NaN where either is NaN."""
