@@ -206,7 +206,9 @@ class Plan:
     def _broadcasts(self, use: Use) -> bool:
         """Does the use stretch the value along another axis?"""
         user, value = use.operation, use.operation.operands[use.index]
-        if isinstance(user, (ExpandOp, BroadcastOp)):
+        if isinstance(user, ExpandOp):
+            return not all(isinstance(other.operation, WriteOp) for other in user.result.uses)
+        if isinstance(user, BroadcastOp):
             return True
         return isinstance(user, ew.ElementwiseOp) and shape_of(user.result) != shape_of(value)
 

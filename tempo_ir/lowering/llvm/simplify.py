@@ -46,13 +46,19 @@ def _inline(op: ForOp) -> None:
     for argument, value in zip(block.args, (op.low, *op.init), strict=True):
         argument.replace_all_uses_with(value)
     results = list(op.yielded)
-    block.last_op.detach()
+    _remove(block.last_op)
     for inner in list(block.ops):
         inner.detach()
         outside.insert_op_before(inner, op)
     for result, value in zip(op.carried, results, strict=True):
         result.replace_all_uses_with(value)
+    _remove(op)
+
+
+def _remove(op: Operation) -> None:
+    """Take an op out, which then uses nothing: what is kept follows from the uses of values."""
     op.detach()
+    op.erase()
 
 
 def merge_equal(kernel: KernelOp) -> None:
@@ -78,4 +84,4 @@ def _merge_equal(block: Block, outside: Mapping[Hashable, Operation], written: A
         if first is not op:
             for old, new in zip(op.results, first.results, strict=True):
                 old.replace_all_uses_with(new)
-            op.detach()
+            _remove(op)

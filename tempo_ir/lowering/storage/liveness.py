@@ -285,6 +285,11 @@ class Liveness:
 
     def _relation(self, use: CellUse, values: Sequence[Expr], endless: ForOp | None = None) -> Map:
         """From each cell that a use touches to `values` at the iterations in which it does."""
+        without = next((number for number, loop in enumerate(use.frame.loops) if loop is endless), None)
+        key = ("relation", use.frame.pattern, use.cells, tuple(values), without)
+        return self._asked(key, lambda: self._written_out(use, values, endless))
+
+    def _written_out(self, use: CellUse, values: Sequence[Expr], endless: ForOp | None) -> Map:
         iterators = use.frame.iterators
         writer = Writer(iterators, self.space.params)
         cells = [f"c{number}'" for number in range(len(use.cells))]
