@@ -343,3 +343,22 @@ def test_what_is_deep_enough_for_pieces():
     not."""
     loops = [compile_text(deep(140, 96, depth, along_depth=False, element=f32)).count(" phi ") for depth in (256, 258)]
     assert loops[0] < loops[1]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("rows", [16, 32, 33, 48, 64])
+@pytest.mark.parametrize("plain", [True, False])
+def test_products_turned_round_on_their_way_to_memory(rows: int, plain: bool, target: str):
+    """Rows of the left operand that are lanes: blocks of several vectors of them, turned round when all are computed,
+    with and without what is added to them."""
+    columns, depth = 45, 37
+    k = KernelBuilder("turned", {"x": F32, "w": F32, "y": F32, "out": F32}, grid=[2])
+    n = k.program_id(0) * columns
+    x = k.load(k.view(k["x"], [rows, depth]), (0, rows), (0, depth))
+    w = k.load(k.view(k["w"], [2 * columns - 4, depth]), (n, columns), (0, depth))
+    total = k.dot(x, w.t, k.const(0.0, f32, [rows, columns]))
+    if not plain:
+        total = total + k.load(k.view(k["y"], [rows, 2 * columns - 4]), (0, rows), (n, columns)) * 2.0
+    k.store(total, k.view(k["out"], [rows, 2 * columns - 4]), (0, rows), (n, columns))
+    weights, out = numbers(2 * columns - 4, depth), np.zeros((rows, 2 * columns - 4), np.float32)
+    assert_same(k.finish(), [numbers(rows, depth), weights, numbers(*out.shape), out], [2], 1e-5, narrower(target))
