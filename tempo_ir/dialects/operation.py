@@ -58,12 +58,14 @@ class NominalOperation(IRDLOperation, metaclass=NominalMeta):
 
     def _take_operands(self, operands: Sequence[SSAValue]) -> None:
         """Read other values, from now on."""
-        for operand, use in zip(self._operands, self._operand_uses, strict=True):
+        for operand, use in zip(self._operands, self._operand_uses, strict=False):  # of no use where all were dropped
             operand.remove_use(use)
-        uses = tuple([Use(self, number) for number in range(len(operands))])
-        for operand, use in zip(operands, uses, strict=True):
+        uses: list[Use] = []
+        for number, operand in enumerate(operands):
+            use = Use(self, number)
             operand.add_use(use)
-        self._operands, self._operand_uses = SSAValues(operands), uses
+            uses.append(use)
+        self._operands, self._operand_uses = SSAValues(operands), tuple(uses)
 
     @property
     def operands(self) -> OpOperands:
