@@ -90,6 +90,12 @@ def linear_bias(rng: np.random.Generator, rows: int, columns: int, depth: int) -
     return Case(k.finish(), [*arguments, np.zeros((rows, columns), np.float32)], ())
 
 
+def test_blocks_of_keys_have_one_text():
+    """The rest of the keys is no trip of its own where scores and weighted sums go over those that are there."""
+    case: Case = CASES["attention by time"](np.random.default_rng(0))
+    assert "srem" not in lower_kernel(case.kernel, AVX512).definition
+
+
 def run(name: str, target: Target | None) -> None:
     if target is not None and target.lanes > host_target().lanes:
         target = None
