@@ -61,6 +61,7 @@ from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
 from tempo_ir.lowering.kernels.loop_block_queries import block_queries
 from tempo_ir.lowering.kernels.loop_join_siblings import join_siblings
+from tempo_ir.lowering.kernels.loop_peel_starts import peel_starts
 from tempo_ir.lowering.kernels.loop_split_rows import split_rows
 from tempo_ir.lowering.kernels.loop_split_softmax import split_softmax
 from tempo_ir.lowering.kernels.named_points import name_points
@@ -112,6 +113,8 @@ def lower_kernels(
         split_softmax(program, TARGETS[target])
         blocked = block_queries(program) if target == "cpu" else {}
         split_rows(program, TARGETS[target])
+        if target == "cpu":
+            peel_starts(program)
         order_axes(program)
         places = where_read(program) if target == "cpu" else dict[BodyOperation, str]()
         lowering = _Lowering(program, target, names, made, blocked, places)
