@@ -44,6 +44,7 @@ from tempo_ir.dialects.loop import (
     ForOp,
     LaunchOp,
     ProgramOp,
+    enclosing_loops,
 )
 from tempo_ir.dialects.loop.checks import status_type
 from tempo_ir.dialects.loop.ending import verify_ending
@@ -158,6 +159,7 @@ class _Lowering:
     )
     """The translation of leaves of a key; none where Python runs them."""
     layouts: dict[SSAValue, Layout] = field(default_factory=dict[SSAValue, Layout])
+    successions: dict[ForOp, Succession | None] = field(default_factory=dict[ForOp, Succession | None])
     kernels: dict[Hashable, Translation] = field(default_factory=dict[Hashable, Translation])
     persistent: dict[Hashable, KernelOp] = field(default_factory=dict[Hashable, KernelOp])
     """The kernels of whole loops."""
@@ -172,7 +174,7 @@ class _Lowering:
         """Replace a leaf by the launch of its kernel."""
         self._lay_out(leaf)
         buffers = leaf_buffers(leaf)
-        succession = Succession.of(leaf) if self.target == "cpu" else None
+        succession = self._succession(leaf) if self.target == "cpu" else None
         key = leaf_key(leaf), self.places.get(leaf), succession, shared_pointers(leaf)
         found = self.translations.get(key)
         if found is None:
@@ -195,12 +197,22 @@ class _Lowering:
         leaf.detach()
         leaf.erase()
 
+    def _succession(self, leaf: BodyOperation) -> Succession | None:
+        """What the innermost loop round a leaf says of the launches one after the other."""
+        loops = enclosing_loops(leaf)
+        if not loops:
+            return None
+        if loops[-1] not in self.successions:
+            self.successions[loops[-1]] = Succession.of(loops[-1])
+        return self.successions[loops[-1]]
+
     def _lower_steps(self, leaf: BodyOperation) -> None:
         """Where a kernel of all steps has no tile form put the loop back, whose kernel may have one."""
         loop, block = self.blocked.pop(leaf, None), leaf.parent
         if loop is None or block is None:
             return
         block.insert_op_before(loop, leaf)
+        self.successions.clear()  # there is a loop more
         leaf.detach()
         leaf.erase()
         for inner in leaves_of(loop.body.block):

@@ -24,9 +24,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.dialects.builtin import IndexType, UnitAttr
-from xdsl.ir import BlockArgument
+from xdsl.ir import Block, BlockArgument
 
-from tempo_ir.dialects.loop import BodyOperation, ForOp, enclosing_loops
+from tempo_ir.dialects.loop import BodyOperation, ForOp
 from tempo_ir.dialects.tile.attributes import DYNAMIC, INDEX, IntegersAttr, ViewType, bit_width
 from tempo_ir.dialects.tile.memory import LoadOp, StoreOp
 from tempo_ir.dialects.tile.structure import ADVANCES, TURNS
@@ -49,18 +49,22 @@ class Succession:
     step: int
 
     @staticmethod
-    def of(leaf: BodyOperation) -> Succession | None:
-        """The one round a leaf."""
-        loops = enclosing_loops(leaf)
-        if not loops or any(isinstance(op, ForOp) for op in loops[-1].body.walk()):
+    def of(loop: ForOp) -> Succession | None:
+        """That of a loop, if it is such."""
+        if _has_loops(loop.body.block):
             return None
-        loop = loops[-1]
         return Succession(loop.iterator, -loop.range.step if loop.down else loop.range.step)
 
     def advance(self, scalar: Expr) -> int:
         """By how much a scalar grows from launch to launch, 0 where that is no number."""
         grown = substitute(scalar, {self.iterator: Sym(self.iterator) + self.step}) - scalar
         return grown.value if isinstance(grown, Const) else 0
+
+
+def _has_loops(block: Block) -> bool:
+    """Whether loops stand in a block: what leaves are made of has none, and is not looked at."""
+    inner = (region.block for op in block.ops if not isinstance(op, BodyOperation) for region in op.regions)
+    return any(isinstance(op, ForOp) for op in block.ops) or any(map(_has_loops, inner))
 
 
 def with_turns(translation: Translation, succession: Succession) -> Translation:

@@ -100,7 +100,7 @@ def _dot_along_output(evaluator: Evaluator, op: DotOp, points: Sequence[Point], 
 
     inside = access.inside_along(evaluator, op.rhs, 0)
     if inside is not None and depth > 1:
-        for_each_block_inside(evaluator, depth, inside, 1, step)
+        for_each_block_inside(evaluator, depth, inside, 1 if depth % 2 else 2, step, cut=True)
     else:
         for_each_block(evaluator, depth, depth if depth <= 4 else 2, step)
     sums = [total.get() for total in totals]

@@ -174,28 +174,35 @@ def for_each_block(
 
 
 def for_each_block_inside(
-    evaluator: Evaluator, extent: int, inside: Linear, step: int, body: Callable[[Linear, int], None]
+    evaluator: Evaluator,
+    extent: int,
+    inside: Linear,
+    step: int,
+    body: Callable[[Linear, int], None],
+    *,
+    cut: bool = False,
 ) -> Linear:
     """The same over those blocks of 0 to extent, a multiple of `step`, that have one of the first `inside` positions,
-    a number of which only a call knows: whole ones in a loop, then one that is not. Gives where they end."""
+    a number of which only a call knows: whole ones in a loop, then one that is not, of which a `cut` one of two
+    positions has its first alone. Gives where they end."""
     text = evaluator.text
     end = materialize(text, inside)
     end = text.select(text.compare("slt", end, 0), 0, end)
     end = text.select(text.compare("sgt", end, extent), extent, end)
     whole = end if step == 1 else text.new(f"and {end.typed}, {-step}", "i64")
 
-    def block(start: Register, most: int) -> None:
+    def block(start: Register, most: int, count: int) -> None:
         evaluator.bounds.learn(start, lower=[ZERO], upper=[Linear(extent - step), inside - most])
         evaluator.frames.append({})
-        body(linear(start), step)
+        body(linear(start), count)
         evaluator.frames.pop()
 
     with text.loop(text.constant(0, "i64"), whole, step) as counter:
-        block(counter, step)
+        block(counter, step, step)
     if step == 1:
         return linear(whole)
     with text.when(text.compare("slt", whole, end)):
-        block(whole, 1)
+        block(whole, 1, 1 if cut else step)
     return linear(text.new(f"and {(end + (step - 1)).typed}, {-step}", "i64"))
 
 

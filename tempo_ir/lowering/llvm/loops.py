@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects.tile.attributes import element_of, shape_of
+from tempo_ir.dialects.tile.elementwise import CastOp, ElementwiseOp, SelectOp
+from tempo_ir.dialects.tile.memory import AccessOp, LoadOp
+from tempo_ir.dialects.tile.shape import DotOp, TransOp
 from tempo_ir.dialects.tile.structure import ForOp
 from tempo_ir.lowering.llvm.address import Linear, linear, materialize
 from tempo_ir.lowering.llvm.ahead import Ahead
 from tempo_ir.lowering.llvm.evaluate import is_index
+from tempo_ir.lowering.llvm.lane_sums import is_summed_into_lanes
 from tempo_ir.lowering.llvm.lanes import GATHER
 from tempo_ir.lowering.llvm.memory import element_layout
 from tempo_ir.lowering.llvm.plan import Reads, reads
 from tempo_ir.lowering.llvm.scratch import Scratch
-from tempo_ir.lowering.llvm.sink import fill
+from tempo_ir.lowering.llvm.sink import end_mask, fill
 from tempo_ir.lowering.llvm.text import Register, Variable
 
 if TYPE_CHECKING:
@@ -38,8 +42,8 @@ Carry = TileCarry | Variable
 
 def lower_loop(lowering: Lowering, op: ForOp) -> None:
     """
-    A loop whose trips are known to be whole is one loop. Else, where masks depend on it, a main loop of whole steps and
-    one more trip for the rest.
+    A loop whose trips are known to be whole is one loop, and so is one whose products end with the last row anyway. Else,
+    where masks depend on it, a main loop of whole steps and one more trip for the rest.
     """
     text = lowering.evaluator.text
     index = lowering.evaluator.index
@@ -49,7 +53,7 @@ def lower_loop(lowering: Lowering, op: ForOp) -> None:
     whole = step == 1 or (length.is_constant and length.constant % step == 0)
     if length.is_constant and 0 < length.constant <= step:
         _body(lowering, op, low, carries)
-    elif whole or not lowering.evaluator.bounds.assume:
+    elif whole or not lowering.evaluator.bounds.assume or _ends_with_rows(lowering, op):
         _counted(lowering, op, low, high, carries, whole)
     else:
         rest = text.new(f"srem {materialize(text, length).typed}, {step}", "i64")
@@ -60,6 +64,55 @@ def lower_loop(lowering: Lowering, op: ForOp) -> None:
             _body(lowering, op, linear(end), carries)
     for result, carry in zip(op.carried, carries, strict=True):
         lowering.evaluator.environment[result] = _value(carry, result)
+
+
+def _ends_with_rows(lowering: Lowering, op: ForOp) -> bool:
+    """Does a trip read by the counter nothing but rows that are the right operands of products, which go over those
+    that are there, as the blocks of keys of attention are? Then no trip is without the tests of the last one, and these
+    are few beside the products."""
+    counter = op.body.block.args[0]
+    reads = [inner for inner in op.body.block.ops if isinstance(inner, AccessOp) and counter in inner.indices]
+    return bool(reads) and all(
+        isinstance(inner, LoadOp)
+        and inner.other is None
+        and all(_goes_over_rows(lowering, inner.result, axis) for axis in _axes_of(inner, counter))
+        for inner in reads
+    )
+
+
+def _axes_of(op: LoadOp, counter: SSAValue) -> list[int]:
+    """The axes of a tile that begin at the counter."""
+    return [axis for axis, of_view in enumerate(op.tile_axes) if op.indices[of_view] is counter]
+
+
+def _goes_over_rows(lowering: Lowering, value: SSAValue, axis: int) -> bool:
+    """Is all that is done with a tile such a product, of the rows along an axis of it?"""
+    return all(_is_such_product(lowering, use.operation, value, axis) for use in value.uses)
+
+
+def _is_such_product(lowering: Lowering, user: Operation, value: SSAValue, axis: int) -> bool:
+    if isinstance(user, TransOp | CastOp):
+        return _goes_over_rows(lowering, user.result, 1 - axis if isinstance(user, TransOp) else axis)
+    if not isinstance(user, DotOp) or user.rhs is not value or user.lhs is value:
+        return False
+    if axis == 0:
+        return lowering.plan.runs_along(value, 1) and not is_summed_into_lanes(lowering.evaluator, user)
+    columns = shape_of(value)[1]
+    into_lanes = columns % lowering.evaluator.lanes == 0 and is_summed_into_lanes(lowering.evaluator, user)
+    return into_lanes and _is_masked(user.result)
+
+
+def _is_masked(value: SSAValue) -> bool:
+    """Is what becomes of a product, element by element, a number in the columns that are not there?"""
+    users = [use.operation for use in value.uses]
+    return all(
+        end_mask(user.result) is not None
+        if isinstance(user, SelectOp)
+        else isinstance(user, DotOp | ElementwiseOp)
+        and shape_of(user.result) == shape_of(value)
+        and _is_masked(user.result)
+        for user in users
+    )
 
 
 def _counted(lowering: Lowering, op: ForOp, low: Linear, high: Linear, carries: Sequence[Carry], whole: bool) -> None:

@@ -157,6 +157,16 @@ class _End:
 
 def _end_of(evaluator: Evaluator, value: SSAValue) -> _End | None:
     """The end of a tile that is a number in the columns that a mask of their positions leaves out."""
+    mask = end_mask(value)
+    if mask is None:
+        return None
+    inside = evaluator.index(mask.limit) - evaluator.index(mask.start)
+    assert isinstance(value.owner, SelectOp)
+    return None if evaluator.bounds.prove(inside - shape_of(value)[1]) else _End(inside, value.owner.operands[2])
+
+
+def end_mask(value: SSAValue) -> InRangeOp | None:
+    """The mask of positions of columns, in others of which a tile is a number."""
     op = value.owner
     if not isinstance(op, SelectOp) or shape_of(op.operands[2]):
         return None
@@ -166,10 +176,7 @@ def _end_of(evaluator: Evaluator, value: SSAValue) -> _End | None:
             return None
         condition = condition.owner.value
     mask = condition.owner
-    if not isinstance(mask, InRangeOp) or shape_of(mask.result) != shape_of(value)[1:]:
-        return None
-    inside = evaluator.index(mask.limit) - evaluator.index(mask.start)
-    return None if evaluator.bounds.prove(inside - shape_of(value)[1]) else _End(inside, op.operands[2])
+    return mask if isinstance(mask, InRangeOp) and shape_of(mask.result) == shape_of(value)[1:] else None
 
 
 def _fill_from(evaluator: Evaluator, shape: tuple[int, ...], start: Linear, otherwise: SSAValue, write: Write) -> None:
