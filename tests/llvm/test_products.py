@@ -307,3 +307,58 @@ def test_sums_of_the_rows_that_are_there(rows: int, columns: int, element: Attri
         w_ = numbers(count, columns).astype(numpy_dtype(element))
         arguments = [numbers(rows, depth), w_, numbers(rows, columns), np.zeros((rows, columns), np.float32), count]
         assert_same(kernel, arguments, target=narrower(target))
+
+
+def deep(rows: int, columns: int, depth: int, along_depth: bool, element: Attribute) -> KernelOp:
+    """`y * max(x @ w + y, 0)`, twice over, of rows that two programs share out."""
+    arguments = {"x": F32, "w": PointerType(element), "y": F32, "out": F32}
+    k = KernelBuilder("deep", arguments, grid=[2])
+    m, half = k.program_id(0) * (rows // 2), rows // 2
+    x = k.load(k.view(k["x"], [rows, depth]), (m, half), (0, depth))
+    if along_depth:
+        w = k.load(k.view(k["w"], [columns, depth]), (0, columns), (0, depth)).t
+    else:
+        w = k.load(k.view(k["w"], [depth, columns]), (0, depth), (0, columns))
+    y = k.load(k.view(k["y"], [rows, columns]), (m, half), (0, columns))
+    total = k.dot(x, w.to(f32), y)
+    gated = y * k.maximum(total, k.const(0.0, f32, [half, columns]))
+    k.store(gated + gated, k.view(k["out"], [rows, columns]), (m, half), (0, columns))
+    return k.finish()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("rows", "depth"), [(140, 256), (140, 257), (140, 523), (22, 1100), (256, 1024), (150, 2051)])
+@pytest.mark.parametrize(("along_depth", "element"), [(False, f32), (True, f32), (False, bf16)])
+def test_deep_products_in_pieces(rows: int, depth: int, along_depth: bool, element: Attribute, target: str):
+    """Panels that are deeper than the nearest cache: their pieces serve groups of rows, whole ones and what is left."""
+    columns = 96
+    shape = (columns, depth) if along_depth else (depth, columns)
+    weights = numbers(*shape).astype(numpy_dtype(element))
+    arguments = [numbers(rows, depth), weights, numbers(rows, columns), np.zeros((rows, columns), np.float32)]
+    assert_same(deep(rows, columns, depth, along_depth, element), arguments, [2], 1e-4, narrower(target))
+
+
+def test_what_is_deep_enough_for_pieces():
+    """One loop over the rows of a panel that fits the nearest cache, loops over pieces and their rows of one that does
+    not."""
+    loops = [compile_text(deep(140, 96, depth, along_depth=False, element=f32)).count(" phi ") for depth in (256, 258)]
+    assert loops[0] < loops[1]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("rows", [16, 32, 33, 48, 64])
+@pytest.mark.parametrize("plain", [True, False])
+def test_products_turned_round_on_their_way_to_memory(rows: int, plain: bool, target: str):
+    """Rows of the left operand that are lanes: blocks of several vectors of them, turned round when all are computed,
+    with and without what is added to them."""
+    columns, depth = 45, 37
+    k = KernelBuilder("turned", {"x": F32, "w": F32, "y": F32, "out": F32}, grid=[2])
+    n = k.program_id(0) * columns
+    x = k.load(k.view(k["x"], [rows, depth]), (0, rows), (0, depth))
+    w = k.load(k.view(k["w"], [2 * columns - 4, depth]), (n, columns), (0, depth))
+    total = k.dot(x, w.t, k.const(0.0, f32, [rows, columns]))
+    if not plain:
+        total = total + k.load(k.view(k["y"], [rows, 2 * columns - 4]), (0, rows), (n, columns)) * 2.0
+    k.store(total, k.view(k["out"], [rows, 2 * columns - 4]), (0, rows), (n, columns))
+    weights, out = numbers(2 * columns - 4, depth), np.zeros((rows, 2 * columns - 4), np.float32)
+    assert_same(k.finish(), [numbers(rows, depth), weights, numbers(*out.shape), out], [2], 1e-5, narrower(target))

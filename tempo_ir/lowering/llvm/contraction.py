@@ -82,7 +82,13 @@ def _accumulate(total: Variable | Running, a: Register, b: Register) -> None:
 def _dot_along_output(evaluator: Evaluator, op: DotOp, points: Sequence[Point], depth: int) -> list[Register]:
     text, vector = evaluator.text, has_lane(points[0])
     pairs = paired_columns(evaluator, op, points)
-    initial = [text.broadcast(x) if vector else x for x in evaluator.at(op.accumulator, points)]
+    part, first = evaluator.parts.get(op), ZERO
+    if part is None:
+        initial = evaluator.at(op.accumulator, points)
+    else:
+        first, depth = part.start, part.depth
+        initial = [part.sums.read(part.place(point)) for point in points]
+    initial = [text.broadcast(x) if vector else x for x in initial]
     zero = text.constant(0, initial[0].kind, evaluator.lanes if vector else 0)
     totals = [text.variable(zero if pairs else x) for x in initial]
     beside = [text.variable(zero) for _ in totals] if len(totals) < ACCUMULATORS <= depth else totals
@@ -90,9 +96,9 @@ def _dot_along_output(evaluator: Evaluator, op: DotOp, points: Sequence[Point], 
     def step(start: Linear, count: int) -> None:
         for i in range(count):
             if pairs:
-                lhs, rhs = operands_of_pairs(evaluator, op, points, At(start + i), pairs)
+                lhs, rhs = operands_of_pairs(evaluator, op, points, At(first + start + i), pairs)
             else:
-                lhs, rhs = operands(evaluator, op, points, At(start + i))
+                lhs, rhs = operands(evaluator, op, points, At(first + start + i))
             if vector:
                 lhs, rhs = ({at: text.broadcast(x) for at, x in side.items()} for side in (lhs, rhs))
             for total, point in zip(beside if i % 2 else totals, points, strict=True):

@@ -23,6 +23,7 @@ from tempo_ir.lowering.llvm.scratch import Scratch
 from tempo_ir.lowering.llvm.text import Register, Text
 
 if TYPE_CHECKING:
+    from tempo_ir.dialects.tile.shape import DotOp
     from tempo_ir.lowering.llvm.access import Access
     from tempo_ir.lowering.llvm.ahead import Ahead
 
@@ -43,6 +44,20 @@ ORIGIN = At(ZERO)
 
 Handler = Callable[["Evaluator", SSAValue, Sequence[Point]], list[Register]]
 """Computes a result of one class of op at points."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of what a dot contracts, and the sums of the pieces before it, of the points from `origin` on."""
+
+    start: Linear
+    depth: int
+    sums: Scratch
+    origin: tuple[Linear, Linear]
+
+    def place(self, point: Point) -> Point:
+        """Where the sum of a point is kept."""
+        return tuple(At(at.position - first, at.lane) for at, first in zip(point, self.origin, strict=True))
 
 
 @dataclass
@@ -71,6 +86,8 @@ class Evaluator:
     accesses: dict[Hashable, Access] = field(default_factory=dict[Hashable, "Access"])
     ahead: Ahead | None = None
     """What products ask for, inside of a loop."""
+    parts: dict[DotOp, Part] = field(default_factory=dict["DotOp", Part])
+    """The dots of which only a piece is computed now."""
     streams: bool = False
     """Do operands come from memory rather than from a cache?"""
     near: bool = False

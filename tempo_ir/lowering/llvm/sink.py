@@ -23,6 +23,7 @@ from tempo_ir.lowering.llvm.ahead import BlockOfRegisters, is_long
 from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, for_each_block, for_each_block_inside, has_lane
 from tempo_ir.lowering.llvm.lane_sums import is_summed_into_lanes, rows_at_once
 from tempo_ir.lowering.llvm.memory import LINE
+from tempo_ir.lowering.llvm.pieces import Pieces
 from tempo_ir.lowering.llvm.scratch import Scratch
 from tempo_ir.lowering.llvm.target import Target
 from tempo_ir.lowering.llvm.text import Register
@@ -102,6 +103,7 @@ def sink(
         rows = min(rows_at_once(dot, registers, target.lanes) for dot in dots)
         blocks = BlockShape((rows, target.lanes), blocks.order)
         end = _end_of(evaluator, value) if shape[1] % target.lanes == 0 else None
+    pieces = Pieces.of(evaluator, value, dots, blocks.steps[0]) if lane == 1 else None
     vectors = prod(shape) / (1 if lane is None else min(shape[lane], target.lanes))
 
     def nest(axes: Sequence[int], at: dict[int, tuple[Linear, int]]) -> None:
@@ -111,7 +113,11 @@ def sink(
         axis, step = axes[0], blocks.steps[axes[0]]
 
         def body(start: Linear, count: int) -> None:
-            nest(axes[1:], {**at, axis: (start, count)})
+            inside = {**at, axis: (start, count)}
+            if pieces is not None:
+                pieces.run(evaluator, start, blocks.steps[0], lambda first, rows: visit({**inside, 0: (first, rows)}))
+            else:
+                nest(axes[1:], inside)
 
         if end is not None and axis == lane:
             after = for_each_block_inside(evaluator, shape[axis], end.inside, step, body)

@@ -9,7 +9,7 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects.tile.attributes import element_of, shape_of
-from tempo_ir.dialects.tile.memory import AtomicAddOp, IndexedWriteOp, ScatterAddOp, ViewOp, WriteOp
+from tempo_ir.dialects.tile.memory import AtomicAddOp, IndexedWriteOp, ScatterAddOp, StoreOp, ViewOp, WriteOp
 from tempo_ir.dialects.tile.shape import ScanOp
 from tempo_ir.dialects.tile.structure import ForOp, IfOp, ProgramIdOp, YieldOp
 from tempo_ir.lowering.llvm import access, memory
@@ -25,7 +25,7 @@ from tempo_ir.lowering.llvm.plan import Plan, Storage
 from tempo_ir.lowering.llvm.scan import scan
 from tempo_ir.lowering.llvm.scratch import Arena, Scratch
 from tempo_ir.lowering.llvm.shuffle import transpose
-from tempo_ir.lowering.llvm.sink import Write, fill, sink
+from tempo_ir.lowering.llvm.sink import Write, dots_of, fill, sink
 from tempo_ir.lowering.llvm.target import Target
 from tempo_ir.lowering.llvm.text import Register
 
@@ -107,15 +107,27 @@ class Lowering:
         lane = {Storage.ROWS: 0, Storage.COLUMNS: 1}.get(storage)
         if lane is not None and shape[lane] >= lanes:
             along = [self.plan.runs_along(value, axis, computed=True) for axis in (lane, 1 - lane)]
+            turned = along == [False, True] and shape[1 - lane] >= lanes and kind != "i1"
+            if turned and shape[1 - lane] >= 2 * lanes and dots_of(self.evaluator, value):
+                self.evaluator.environment[value] = known = self.keep_along(value, kind, 1 - lane)
+                if lane == 1 and all(isinstance(use.operation, StoreOp) for use in value.uses):
+                    return known  # it is turned round on its way to memory
             in_panels = lane == 1 and shape[1] % (2 * lanes) == 0 and shape[1] > 2 * lanes
             scratch = self.arena.allocate(kind, shape, lane, padded=True, panel=2 * lanes if in_panels else None)
-            if along == [False, True] and shape[1 - lane] >= lanes and kind != "i1":
-                self.fill_transposed(value, scratch)
+            if turned:
+                self.transposed(value, lane, scratch.panel or lanes, scratch.write)
             else:
                 fill(self.evaluator, value, scratch, lane, self.target)
             return scratch
         lane = self.costs().best_lane(value)
         scratch = self.arena.allocate(kind, shape, len(shape) - 1 if lane is None else lane, padded=lane is not None)
+        fill(self.evaluator, value, scratch, lane, self.target)
+        return scratch
+
+    def keep_along(self, value: SSAValue, kind: str, lane: int) -> Scratch:
+        """Fill scratch with the lanes on an axis: products that are turned round afterwards are computed in blocks that
+        multiply what they load more often than squares do (measured: 1.1 to 1.2 times as fast)."""
+        scratch = self.arena.allocate(kind, shape_of(value), lane, padded=True)
         fill(self.evaluator, value, scratch, lane, self.target)
         return scratch
 
@@ -131,14 +143,13 @@ class Lowering:
         scan(self.evaluator, op, scratch, lane)
         return scratch
 
-    def fill_transposed(self, value: SSAValue, scratch: Scratch) -> None:
+    def transposed(self, value: SSAValue, lane: int, step: int, write: Write) -> None:
         """
-        Read squares along the axis that is not the scratch's, transpose them in registers and write them along that
-        one. The order is none that the processor foresees: the lines of the next squares are asked for (measured: 1.2
+        Read squares across `lane`, transpose them in registers and write them along it, `step` positions of it at a
+        time. The order is none that the processor foresees: the lines of the next squares are asked for (measured: 1.2
         times as fast from memory).
         """
-        evaluator, lanes, lane = self.evaluator, self.target.lanes, scratch.lane
-        step = scratch.panel or lanes
+        evaluator, lanes, shape = self.evaluator, self.target.lanes, shape_of(value)
 
         def point(along: At, across: At) -> Point:
             return (across, along) if lane == 1 else (along, across)
@@ -151,7 +162,7 @@ class Lowering:
             access.prefetch(evaluator, value, ahead)
             transposed = transpose([evaluator.text.broadcast(x) for x in evaluator.compute(value, points)])
             for i, register in enumerate(transposed[:across_count]):
-                scratch.write(point(At(start, lane=True), At(across + i)), register)
+                write(point(At(start, lane=True), At(across + i)), register)
             evaluator.frames = outside
 
         def block(start: Linear, count: int) -> None:
@@ -159,9 +170,9 @@ class Lowering:
                 for i in range(0, count, lanes):
                     square(start + i, min(lanes, count - i), across, across_count)
 
-            for_each_block(evaluator, scratch.shape[1 - lane], lanes, across_block)
+            for_each_block(evaluator, shape[1 - lane], lanes, across_block)
 
-        for_each_block(evaluator, scratch.shape[lane], step, block)
+        for_each_block(evaluator, shape[lane], step, block)
 
     # -- writes
 
@@ -193,6 +204,9 @@ class Lowering:
         def ask(points: Sequence[Point]) -> None:
             access.prefetch_written(evaluator, targets[-1], points)
 
+        if len(together) == 1 and not adds and self.is_turned(op.value, targets[-1]):
+            self.transposed(op.value, 1, 2 * self.target.lanes, writes[-1])
+            return
         costs = self.costs()
         written = [self.write_cost(target, shape, adds, concurrent) for target in targets]
 
@@ -201,6 +215,13 @@ class Lowering:
 
         lane = costs.best_lane(op.value, lambda lane: others(lane) + sum(cost(lane) for cost in written))
         sink(evaluator, values, lane, self.target, writes, None if adds else ask)
+
+    def is_turned(self, value: SSAValue, target: Access) -> bool:
+        """Does a tile in scratch run along axis 0, and the memory that it is stored to along axis 1?"""
+        known, shape = self.evaluator.environment.get(value), shape_of(value)
+        if not isinstance(known, Scratch) or len(shape) != 2 or min(shape) < self.target.lanes:
+            return False
+        return known.lane == 0 and target.lane_strides[1] == 1 and known.buffer.element.kind != "i1"
 
     def write_cost(
         self, target: Access, shape: tuple[int, ...], adds: bool, concurrent: bool
