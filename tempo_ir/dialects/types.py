@@ -90,9 +90,9 @@ def shape_of(tensor_type: Attribute) -> Shape:
     Raises VerifyException if the `?` extents are not named one by one.
     """
     tensor_type = as_tensor(tensor_type)
-    static = tensor_type.get_shape()
+    static = tuple([extent.data for extent in tensor_type.shape.data])
     encoding = tensor_type.encoding
-    names = encoding.data if isinstance(encoding, SizeAttr) else ()
+    names = encoding.data if type(encoding) is SizeAttr else ()
     if (count := static.count(DYNAMIC_INDEX)) != len(names):
         raise VerifyException(
             f"{tensor_type} has {count} dynamic extents and names {len(names)}: "
@@ -187,7 +187,7 @@ def accessed_type(tensor_type: Attribute, index: Index, dims: tuple[str, ...] = 
     Raises VerifyException where a slice would gather rows of different extents.
     """
     tensor_type = as_tensor(tensor_type)
-    if not any(isinstance(entry, Slice) for entry in index) and isinstance(tensor_type.encoding, NoneAttr):
+    if type(tensor_type.encoding) is NoneAttr and Slice not in map(type, index):
         return tensor_type
     return _accessed_type(tensor_type, index, dims)
 

@@ -96,13 +96,14 @@ f16, bf16, f32, f64 = (
 )
 
 _ALL = {dtype.name: dtype for dtype in (bool_, i8, i16, i32, i64, u8, f16, bf16, f32, f64)}
-_BY_ELEMENT = {dtype.element: dtype for dtype in _ALL.values()}
+_BY_ELEMENT = {id(dtype.element): dtype for dtype in _ALL.values()}
+"""By the identity of the one attribute that mostly stands for each, whose hash takes longer than all else here."""
 _KINDS = ("bool", "int", "float")
 
 
 def dtype_of_element(element: Attribute) -> DType:
     """The dtype of an xDSL element type."""
-    found = _BY_ELEMENT.get(element)
+    found = _BY_ELEMENT.get(id(element))
     return _ALL[types.dtype_name(element)] if found is None else found
 
 
@@ -120,7 +121,7 @@ def dtype_of_scalar(value: bool | float) -> DType:
 
 def promote(first: DType, second: DType) -> DType:
     """The common type of two tensors."""
-    if first == second:
+    if first is second or first == second:
         return first
     if first.kind != second.kind:
         return max(first, second, key=lambda dtype: _KINDS.index(dtype.kind))

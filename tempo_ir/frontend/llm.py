@@ -28,9 +28,11 @@ from tempo_ir.frontend import elementwise as el
 from tempo_ir.frontend import shapes
 from tempo_ir.frontend.checkpoint import Checkpoint, CheckpointError, write_safetensors
 from tempo_ir.frontend.description import Array, Initialiser
+from tempo_ir.frontend.dims import Dim
 from tempo_ir.frontend.dtypes import DType, bf16, f16, f32, f64, i8
 from tempo_ir.frontend.errors import ProgramError
 from tempo_ir.frontend.nn import Module, RMSNorm, linear
+from tempo_ir.frontend.recording import current
 from tempo_ir.frontend.state import parameter
 from tempo_ir.frontend.tensor import Tensor, Value
 
@@ -110,10 +112,23 @@ def rope(x: Tensor, position: Value, frequencies: Array | None = None) -> Tensor
         raise ProgramError(f"rope rotates pairs of elements, the last axis has {width}")
     if frequencies is None:
         frequencies = inverse_frequencies(width, {})
-    angle = el.cast(position, f32) * frequencies
-    cos, sin = (el.cast(function(angle), x.dtype) for function in (el.cos, el.sin))
+    cos, sin = rotation(position, frequencies, x.dtype)
     first, second = x[..., : width // 2], x[..., width // 2 :]
     return shapes.concat([first * cos - second * sin, second * cos + first * sin], -1)
+
+
+def rotation(position: Value, frequencies: Array, dtype: DType) -> tuple[Tensor, Tensor]:
+    """Cosine and sine of a position times each frequency: (width / 2,). Equal ones, as of layers, are recorded once."""
+    recording = current()
+    at = (position.value, position.index) if isinstance(position, Tensor) else None
+    at = position.expr if isinstance(position, Dim) else at
+    key = ("rotation", at, frequencies.dtype.str, frequencies.tobytes(), dtype.name)
+    if at is None or (*key, "cos") not in recording.constants:
+        angle = el.cast(position, f32) * frequencies
+        cos, sin = (el.cast(function(angle), dtype) for function in (el.cos, el.sin))
+        recording.constants[(*key, "cos")], recording.constants[(*key, "sin")] = cos.value, sin.value
+    cos, sin = (Tensor(recording, recording.constants[(*key, name)]) for name in ("cos", "sin"))
+    return cos, sin
 
 
 class Matrix(Module):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, Region
+from xdsl.ir import Operation, OpResult, Region
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from tempo_ir.collection import collection_paused
@@ -186,7 +186,7 @@ def remove_unused(recording: Recording) -> None:
         if op in needed:
             continue
         needed.add(op)
-        waiting.extend(value.owner for value in op.operands if isinstance(value.owner, Operation))
+        waiting += [value.op for value in op.operands if isinstance(value, OpResult)]
     unused = [op for op in recording.block.ops if op not in needed]
     for op in unused:
         op.detach()

@@ -80,6 +80,9 @@ class Const(_Arithmetic):
 
     value: int
 
+    def __hash__(self) -> int:
+        return hash(self.value)  # a dataclass would make a tuple of it each time
+
     def __str__(self) -> str:
         return str(self.value)
 
@@ -89,6 +92,9 @@ class Sym(_Arithmetic):
     """A dim (`t`) or a bound (`T`). Both are never negative in a program."""
 
     name: str
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     def __str__(self) -> str:
         return self.name
@@ -357,6 +363,8 @@ AnyIndex: TypeAlias = Expr | Slice | Cond | Index
 
 def free_symbols(value: AnyIndex) -> frozenset[str]:
     """The names of the dims and bounds in it."""
+    if isinstance(value, tuple):  # of which most are asked for
+        return _symbols_of_index(value)
     match value:
         case Sym(name):
             return frozenset((name,))
@@ -368,8 +376,6 @@ def free_symbols(value: AnyIndex) -> frozenset[str]:
             return free_symbols(start) | free_symbols(stop)
         case MinMax(_, args) | And(args) | Or(args):
             return frozenset[str]().union(*(free_symbols(arg) for arg in args))
-        case tuple():
-            return _symbols_of_index(value)
 
 
 @lru_cache(maxsize=16384)

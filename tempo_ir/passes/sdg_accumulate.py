@@ -288,7 +288,7 @@ def wholes_of(ops: Sequence[SdgOp], dim: str) -> list[Whole]:
 
 def wholes(op: Reduction, dim: str) -> Iterator[Whole]:
     """The ranges of a dim, the same at all points, whose rows an op reduces."""
-    if dim in op.domain.dims:
+    if dim in op.domain.dims or not any(Slice in map(type, access.index) for access in op.accesses):
         return
     found = reduced_axes(op) if isinstance(op, ReduceOp) else reduced_letters(op)
     for (name, points), place in found:

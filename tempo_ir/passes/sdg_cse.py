@@ -22,7 +22,7 @@ gradient counts the uses of that value alone.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -31,6 +31,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Commutative
 
+from tempo_ir.dialects.operation import Numbering
 from tempo_ir.dialects.sdg import AccessOp, GradOp, HostOp, HostStateOp, OutputOp, UntilOp
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.utilities import erase, programs
@@ -43,12 +44,14 @@ class Partition:
     ops: list[Operation]
     class_of: dict[Operation, int] = field(default_factory=dict[Operation, int])
     members: dict[int, list[Operation]] = field(default_factory=dict[int, list[Operation]])
+    _said: Callable[[Attribute], int] = field(default_factory=lambda: Numbering().of)
 
     def refine(self) -> None:
         """Split classes by what their members read, until nothing changes."""
         numbers: dict[Hashable, int] = {}
+        wanted = {op.wrt for op in self.ops if isinstance(op, GradOp)}
         for op in self.ops:
-            number = numbers.setdefault(own_key(op), len(numbers))
+            number = numbers.setdefault(self._own_key(op, wanted), len(numbers))
             self.class_of[op] = number
             self.members.setdefault(number, []).append(op)
         suspects: dict[int, None] = dict.fromkeys(self.members)
@@ -82,14 +85,22 @@ class Partition:
 
     def _key(self, op: Operation) -> Hashable:
         """What an op reads, by class."""
-        indices: tuple[Attribute | None, ...] = (None,) * len(op.operands)
-        if isinstance(op, AccessOp):
-            indices = op.indices.data
-        reads = [(*self._value(value), index) for value, index in zip(op.operands, indices, strict=True)]
+        operands = op.operands
+        indices: Sequence[Attribute | None] = op.indices.data if isinstance(op, AccessOp) else (None,) * len(operands)
+        reads = [(*self._value(value), index) for value, index in zip(operands, indices, strict=True)]
         if len(reads) > 1 and op.has_trait(Commutative):
             apart = len({read[:2] for read in reads}) == len(reads)
             reads.sort(key=lambda read: (*read[:2], "" if apart else str(read[2])))
         return tuple(reads)
+
+    def _own_key(self, op: Operation, wanted: Container[SSAValue]) -> Hashable:
+        """What an op says apart from what it reads; ops that must stay apart say who they are. `wanted` is what
+        gradients are taken by."""
+        said = self._said
+        properties = frozenset([(name, said(value)) for name, value in op.properties.items() if name != "indices"])
+        attributes = frozenset([(name, said(value)) for name, value in op.attributes.items()])
+        types = tuple([said(result.type) for result in op.results])
+        return (op.name, properties, attributes, types, id(op) if is_unique(op, wanted) else None)
 
     def _value(self, value: SSAValue) -> tuple[int, int]:
         if isinstance(value, OpResult) and value.op in self.class_of:
@@ -101,19 +112,10 @@ class Partition:
         return [use.operation for op in ops for result in op.results for use in result.uses]
 
 
-def own_key(op: Operation) -> Hashable:
-    """What an op says apart from what it reads; ops that must stay apart say who they are."""
-    properties: Mapping[str, Attribute] = op.properties
-    said = frozenset((name, value) for name, value in properties.items() if name != "indices")
-    types = tuple(result.type for result in op.results)
-    return (op.name, said, frozenset(op.attributes.items()), types, id(op) if is_unique(op) else None)
-
-
-def is_unique(op: Operation) -> bool:
+def is_unique(op: Operation, wanted: Container[SSAValue]) -> bool:
     """Whether an op stands for itself alone."""
-    if isinstance(op, HostOp | HostStateOp | OutputOp | UntilOp) or op.regions:
-        return True
-    return any(isinstance(use.operation, GradOp) and use.index == 1 for result in op.results for use in result.uses)
+    alone = isinstance(op, HostOp | HostStateOp | OutputOp | UntilOp) or bool(op.regions)
+    return alone or any(result in wanted for result in op.results)
 
 
 def congruence_classes(ops: Iterable[Operation]) -> list[list[Operation]]:

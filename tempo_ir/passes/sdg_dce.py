@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, OpResult
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import HostOp, OutputOp, ProgramOp, RequestOp, SourceOp, UntilOp
@@ -43,7 +43,7 @@ def remove_dead_ops(program: ProgramOp) -> int:
 
 
 def _producers(op: Operation) -> Iterator[Operation]:
-    return (operand.owner for operand in op.operands if isinstance(operand.owner, Operation))
+    return (operand.op for operand in op.operands if isinstance(operand, OpResult))
 
 
 @dataclass(frozen=True)

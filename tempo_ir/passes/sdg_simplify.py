@@ -61,6 +61,10 @@ RULES: Mapping[type[SdgOp], Sequence[Rule]] = joined(
     contraction.RULES,
     structure.RULES,
 )
+RULES_OF: Mapping[type[SdgOp], Sequence[Rule]] = MappingProxyType(
+    {kind: (*structure.ALL, *rules) for kind, rules in RULES.items()}
+)
+"""Those that are tried at an op: what is so of all ops first."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class Simplify(RewritePattern):
             rewriter.erase(op)
             return
         rewriting = Rewriting(rewriter, self.fast_math)
-        for rule in (*structure.ALL, *RULES.get(type(op), ())):
+        for rule in RULES_OF.get(type(op), structure.ALL):
             if rule(op, rewriting):
                 return
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from frontend_support import error_of, run
+from frontend_support import error_of, record, run
 
 import tempo_ir as tp
 from tempo_ir import llm
@@ -103,6 +103,24 @@ def test_rope_is_transformers() -> None:
     cos, sin = LlamaRotaryEmbedding(config)(torch.zeros(1), torch.arange(9)[None])
     expected, _ = apply_rotary_pos_emb(torch.from_numpy(x)[None], torch.from_numpy(x)[None], cos, sin, unsqueeze_dim=2)
     np.testing.assert_allclose(run(program, x=x)["y"], expected[0].numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_rotated_by_one_position_shares_its_rotation() -> None:
+    x = np.random.default_rng(0).normal(size=(9, 2, 16)).astype(np.float32)
+
+    def program():
+        t, T = tp.dim("t")
+        rows = tp.input("x", tp.f32[2, 16], over=t)
+        length = rows.sum().cast(tp.i64)
+        for number, position in enumerate((t, t, t + 1, 3, 3, length, length)):
+            tp.output(f"y{number}", llm.rope(rows, position))
+
+    recorded = record(program)
+    assert str(recorded).count("sdg.cos") == 5
+    outputs = recorded.run(x=x)
+    for first, second in ((0, 1), (3, 4), (5, 6)):
+        np.testing.assert_array_equal(outputs[f"y{first}"], outputs[f"y{second}"])
+    assert not np.array_equal(outputs["y0"], outputs["y2"])
 
 
 def test_a_sharded_checkpoint_is_read(tiny: Path, tmp_path) -> None:

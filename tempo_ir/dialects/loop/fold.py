@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr, TensorType, i32
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -54,8 +54,7 @@ class FoldOp(LoopOperation):
     def __init__(
         self, iterator: str, count: Expr | int, carried: Sequence[SSAValue], reads: Sequence[SSAValue], body: Region
     ):
-        Operation.__init__(
-            self,
+        self.initialise(
             operands=[*carried, *reads],
             result_types=[value.type for value in carried],
             properties={

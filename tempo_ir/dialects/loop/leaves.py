@@ -209,7 +209,7 @@ class YieldOp(LoopOperation):
     assembly_format = "($values^ `:` type($values))? attr-dict"
 
     def __init__(self, values: Sequence[SSAValue]):
-        Operation.__init__(self, operands=values)
+        self.initialise(operands=values)
 
 
 class BodyOperation(AccessOperation, ABC):
@@ -227,8 +227,7 @@ class BodyOperation(AccessOperation, ABC):
         point: Sequence[tuple[str, Expr]] = (),
     ):
         # xDSL's own initialiser of IRDL ops is reflective and slow, and leaves are many
-        Operation.__init__(
-            self,
+        self.initialise(
             operands=[access.buffer for access in (*reads, *writes)],
             properties={
                 **access_properties(reads, writes, point),
@@ -430,7 +429,7 @@ class LaunchOp(LoopOperation):
         if touched is not None:
             rows = tuple((values.index(buffer), index, writes) for buffer, index, writes in touched)
             properties["touched"] = TouchedAttr(rows)
-        Operation.__init__(self, operands=values, properties=properties)
+        self.initialise(operands=values, properties=properties)
 
     @property
     def scalars(self) -> tuple[Expr, ...]:

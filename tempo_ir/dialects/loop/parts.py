@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import I64, IntegerAttr, TensorType, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -34,8 +34,7 @@ class PartsOp(LoopOperation):
     traits = traits_def(Pure())
 
     def __init__(self, operand: SSAValue, count: int):
-        Operation.__init__(
-            self,
+        self.initialise(
             operands=[operand],
             result_types=[self.infer(as_tensor(operand.type), count)],
             properties={"count": IntegerAttr(count, i64)},

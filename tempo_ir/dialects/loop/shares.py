@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import I64, Float64Type, IntegerAttr, StringAttr, TensorType, f32, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -42,8 +42,7 @@ class SharesOp(WeightedSumOperation):
     traits = traits_def(Pure())
 
     def __init__(self, spec: str, scores: SSAValue, summed: SSAValue, shares: int, block: int):
-        Operation.__init__(
-            self,
+        self.initialise(
             operands=[scores, summed],
             result_types=self.infer(spec, as_tensor(scores.type), as_tensor(summed.type), shares),
             properties={

@@ -273,7 +273,7 @@ class AllocOp(BufferOperation):
     assembly_format = "attr-dict `:` type($buffer)"
 
     def __init__(self, type: BufferType):
-        Operation.__init__(self, result_types=[type])
+        self.initialise(result_types=[type])
 
     @property
     def ahead(self) -> int | None:

@@ -114,8 +114,7 @@ class SdgOp(NominalOperation, ABC):
         location: LocationAttr | None,
     ) -> None:
         """Initialise the op; constructors call this instead of xDSL's slower, reflective initialiser."""
-        Operation.__init__(
-            self,
+        self.initialise(
             operands=[operand.value if isinstance(operand, Access) else operand for operand in operands],
             result_types=result_types,
             properties={"domain": _domain_attr(domain), **properties},
@@ -218,7 +217,7 @@ class AccessOp(SdgOp, ABC):
         """They are made when they are asked for first, and again once operands or indices are others, which are never
         changed in place."""
         operands, indices = self._operands, self.properties["indices"]
-        made: tuple[object, object, tuple[Access, ...]] | None = vars(self).get("_accesses")
+        made: tuple[object, object, tuple[Access, ...]] | None = self.__dict__.get("_accesses")
         if made is not None and made[0] is operands and made[1] is indices:
             return made[2]
         accesses = tuple([Access(value, index.data) for value, index in zip(operands, self.indices.data, strict=False)])

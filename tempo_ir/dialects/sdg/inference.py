@@ -90,7 +90,7 @@ def same_element(types: Sequence[Attribute], what: str) -> Attribute:
     """The element type that all operands share; raises VerifyException naming the clash."""
     first = element(types[0])
     for other in map(element, types[1:]):
-        if other != first:
+        if other is not first and other != first:
             raise VerifyException(
                 f"{what} needs operands of one dtype, got {dtype_name(first)} and {dtype_name(other)}: cast one of them"
             )

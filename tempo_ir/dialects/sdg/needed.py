@@ -39,7 +39,7 @@ def narrow(program: ProgramOp, *, calls_stay: bool = False) -> None:
     relax(analysis, domains, may_run_early(program))
     keep_arrivals(program, domains, narrowable)
     for op, domain in domains.items():
-        if domain != op.domain:
+        if domain is not op.domain and domain != op.domain:
             op.domain = domain
     for op in domains:
         if isinstance(op, MergeOp):

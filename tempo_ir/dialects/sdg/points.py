@@ -16,13 +16,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects.sdg.attributes import TokenType
 from tempo_ir.dialects.sdg.base import OpError, SdgOp, current_point, domain_of
 from tempo_ir.dialects.sdg.reads import program_ops, read_domain
 from tempo_ir.dialects.sdg.sources import ConstantOp
-from tempo_ir.dialects.sdg.structure import GradOp, HostOp, HostStateOp, OutputOp, ProgramOp, UntilOp
+from tempo_ir.dialects.sdg.structure import GradOp, HostOp, HostStateOp, MergeOp, OutputOp, ProgramOp, UntilOp
 from tempo_ir.graphs import is_cyclic, strongly_connected
 from tempo_ir.index import isl
 from tempo_ir.index.domain import Domain, Space
@@ -35,7 +35,7 @@ STEPS_OF_REFINEMENT = 4
 """How often the rules are applied to a widened result in the hope that it becomes exact."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # `frozen` would make it four times as slow to make
 class Needed:
     """The needed points of an op; not `exact` if they may be more than something needs."""
 
@@ -43,7 +43,7 @@ class Needed:
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Read:
     """Operand `number` of `reader`; without an index (a gradient's loss) the whole domain is read. `same` says that
     reader and producer have the same points, and each reads its own."""
@@ -63,18 +63,23 @@ class Analysis:
         self.roots = {op for op in self.ops if is_root(op) or (calls_stay and isinstance(op, HostOp))}
         self.reads = reads_of(self.ops)
         self.needed: dict[SdgOp, Needed] = {}
+        equal: dict[Domain, Domain] = {}
+        self._own = {op: equal.setdefault(domain := op.domain, domain) for op in self.ops}
+        """The domains of the ops, one object for equal ones, so that tables know them by identity."""
         self._given: dict[tuple[int, tuple[str, ...]], Domain] = {}
-        self._sets: dict[Domain, isl.Set] = {}
+        self._sets: dict[int, isl.Set] = {}
         self._interned: dict[str, isl.Set] = {}
-        self._images: dict[tuple[int, Domain, Index | None, Domain], isl.Set | None] = {}
+        self._known: dict[int, tuple[isl.Set, isl.Set]] = {}
+        self._images: dict[tuple[int, Domain, Index | None, int], isl.Set | None] = {}
         self._unions: dict[tuple[int, int], isl.Set] = {}
-        self._domains: dict[tuple[int, Domain], Domain | None] = {}
-        self._relaxed: dict[tuple[int, Domain], Domain | None] = {}
+        self._domains: dict[tuple[int, int], Domain | None] = {}
+        self._relaxed: dict[tuple[int, int], Domain | None] = {}
+        self._successors = {op: [read.reader for read in reads] for op, reads in self.reads.items()}
         for component in strongly_connected(self.ops, self._readers):
             self._visit(component)
 
-    def _readers(self, op: SdgOp) -> Iterable[SdgOp]:
-        return [read.reader for read in self.reads.get(op, ())]
+    def _readers(self, op: SdgOp) -> Sequence[SdgOp]:
+        return self._successors.get(op, ())
 
     def _visit(self, component: Sequence[SdgOp]) -> None:
         """Find the points of a component all of whose readers outside have theirs; more if that is much work."""
@@ -127,7 +132,7 @@ class Analysis:
 
     def _grow(self, component: Sequence[SdgOp]) -> bool:
         """Add points until no rule adds any; whether constraints had to be dropped on the way."""
-        inside = {op: position for position, op in enumerate(component)}
+        positions: dict[Operation | Block, int] = {op: position for position, op in enumerate(component)}
         by_position = list(component)
         steps = dict.fromkeys(component, 0)
         waiting = list(range(len(component)))
@@ -135,7 +140,7 @@ class Analysis:
         widened = False
         while waiting:
             op = by_position[heapq.heappop(waiting)]
-            queued.discard(inside[op])
+            queued.discard(positions[op])
             points, known = self._contribution(op), self.needed.get(op)
             if points is None or (known is not None and known.points is points):
                 continue
@@ -148,8 +153,8 @@ class Analysis:
                     with limited():
                         points, widened = self._intern(without_moving(known.points, points, self._full(op))), True
             self.needed[op] = Needed(points)
-            for producer in producers(op):
-                if (position := inside.get(producer)) is not None and position not in queued:
+            for value in op.operands:
+                if (position := positions.get(value.owner)) is not None and position not in queued:
                     heapq.heappush(waiting, position)
                     queued.add(position)
         return widened
@@ -177,7 +182,8 @@ class Analysis:
         total: isl.Set | None = None
         if op in self.roots:
             total = self._full(op)
-            self._given[(id(total), op.domain.dims)] = op.domain
+            own = self._own[op]
+            self._given[(id(total), own.dims)] = own
         for read in self.reads.get(op, ()):
             reader = self.needed.get(read.reader)
             if reader is None:
@@ -194,7 +200,7 @@ class Analysis:
         if read.index is None:
             return self._full(producer)
         consumer = read_domain(read.reader, read.number)
-        key = (id(points), consumer, read.index, producer.domain)
+        key = (id(points), consumer, read.index, id(self._own[producer]))
         if key not in self._images:
             self._images[key] = self._compute_image(read, consumer, points, producer)
         return self._images[key]
@@ -212,18 +218,23 @@ class Analysis:
             return None if image.is_empty() else self._intern(image)
 
     def _full(self, op: SdgOp) -> isl.Set:
-        domain = op.domain
-        if domain not in self._sets:
+        domain = self._own[op]
+        if (found := self._sets.get(id(domain))) is None:
             try:
-                self._sets[domain] = self._intern(isl.domain_set(self.space, domain))
+                found = self._sets[id(domain)] = self._intern(isl.domain_set(self.space, domain))
             except IndexExpressionError as error:
                 raise OpError(str(error), op) from None
-        return self._sets[domain]
+        return found
 
     def _intern(self, points: isl.Set) -> isl.Set:
         """One object per set, as far as isl's normal form tells, so that equal questions are asked once."""
-        points = isl.coalesced(points)
-        return self._interned.setdefault(str(points), points)
+        known = self._known.get(id(points))
+        if known is None:
+            short = isl.coalesced(points)
+            short = self._interned.setdefault(str(short), short)
+            known = self._known[id(points)] = points, short
+            self._known[id(short)] = short, short
+        return known[1]
 
     def _union(self, first: isl.Set, second: isl.Set) -> isl.Set:
         if first is second:
@@ -266,7 +277,7 @@ class Analysis:
         needed, exact = self.needed.get(op), self.domain(op)
         if needed is None or exact is None or isinstance(op, HostOp) or is_plain(exact):
             return None
-        key = (id(needed.points), op.domain)
+        key = (id(needed.points), id(self._own[op]))
         if key not in self._relaxed:
             try:
                 with limited():
@@ -286,11 +297,12 @@ class Analysis:
 
     def _as_domain(self, points: isl.Set, op: SdgOp) -> Domain | None:
         """The shortest domain known to have exactly these points, be it the op's own; None if there is none."""
-        key = (id(points), op.domain)
+        whole = self._own[op]
+        key = (id(points), id(whole))
         if key not in self._domains:
-            own = op.domain if points is self._full(op) else None
-            given = self._given.get((id(points), op.domain.dims))
-            known = [as_domain(points, op.domain.dims, self.space), own, given]
+            own = whole if points is self._full(op) else None
+            given = self._given.get((id(points), whole.dims))
+            known = [as_domain(points, whole.dims, self.space), own, given]
             found = [domain for domain in known if domain is not None]
             self._domains[key] = min(found, key=lambda domain: len(str(domain)), default=None)
         return self._domains[key]
@@ -314,8 +326,11 @@ def reads_of(ops: Iterable[SdgOp]) -> dict[SdgOp, list[Read]]:
 
     for op in ops:
         own = op.domain
+        by_case = isinstance(op, MergeOp)
         for number, access in enumerate(op.accesses):
-            same = domain_of(access.value) == own == read_domain(op, number) and is_current(access.index, own)
+            read = domain_of(access.value)
+            same = (read is own or read == own) and is_current(access.index, own)
+            same = same and (not by_case or read_domain(op, number) == own)
             record(access.value, Read(op, number, access.index, same))
         if isinstance(op, GradOp):
             record(op.loss, Read(op, 0, None))

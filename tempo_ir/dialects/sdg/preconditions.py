@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Operation
 
+from tempo_ir.dialects.sdg.alike import Alike
 from tempo_ir.dialects.sdg.attributes import CondAttr, PreconditionAttr
 from tempo_ir.dialects.sdg.base import SdgOp
 from tempo_ir.dialects.sdg.locations import op_text
@@ -71,7 +72,10 @@ def preconditions(program: ProgramOp) -> list[Precondition]:
     """For each bound the least size below which some read, case or claim fails; the program is left as it is."""
     declared = space = program.space
     least: dict[str, tuple[int, Precondition]] = {}
+    alike = Alike()
     for op in program_ops(program):
+        if not alike.is_new(op):
+            continue
         known = len(least), sum(bound for bound, _ in least.values())
         for failing, text in failures(op, space):
             size = least_size(failing, space)
@@ -83,6 +87,7 @@ def preconditions(program: ProgramOp) -> list[Precondition]:
                 least[name] = (bound, Precondition(cond, op, f"{op_text(op)} {text}"))
         if known != (len(least), sum(bound for bound, _ in least.values())):  # bounds only rise
             space = Space(declared.dims, conj(declared.where, *(found.cond for _, found in least.values())))
+            alike = Alike()
     return [precondition for _, precondition in least.values()]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 from xdsl.dialects.builtin import I64, IntegerAttr, LocationAttr, TensorType, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
@@ -55,7 +55,7 @@ class DeallocOp(RequestOp):
     name = "sdg.dealloc"
 
     def __init__(self, value: SSAValue, *, location: LocationAttr | None = None):
-        Operation.__init__(self, operands=[value], location=location)
+        self.initialise(operands=[value], location=location)
 
 
 @irdl_op_definition
@@ -70,7 +70,7 @@ class SwapOp(RequestOp):
     assembly_format = "$value `ahead` $ahead attr-dict `:` type($value)"
 
     def __init__(self, value: SSAValue, ahead: int, *, location: LocationAttr | None = None):
-        Operation.__init__(self, operands=[value], properties={"ahead": IntegerAttr(ahead, i64)}, location=location)
+        self.initialise(operands=[value], properties={"ahead": IntegerAttr(ahead, i64)}, location=location)
 
     @property
     def ahead(self) -> int:

@@ -127,6 +127,17 @@ class ProgramOp(NominalOperation):
         """Raise the error with `op` set to the op it is about."""
         raise_at(self, underlying_error)
 
+    def verify(self, verify_nested_ops: bool = True) -> None:
+        """Of ops in the body that are alike the first is verified."""
+        if verify_nested_ops:
+            from tempo_ir.dialects.sdg.alike import Alike
+
+            alike = Alike()
+            for op in self.body.block.ops:
+                if alike.is_new(op):
+                    op.verify()
+        super().verify(verify_nested_ops=False)
+
     def verify_(self) -> None:
         from tempo_ir.dialects.sdg.verification import verify_program
 

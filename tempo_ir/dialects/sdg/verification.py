@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.utils.exceptions import VerifyException
 
+from tempo_ir.dialects.sdg.alike import firsts
 from tempo_ir.dialects.sdg.base import OpError, SdgOp
 from tempo_ir.dialects.sdg.causality import check_causality
 from tempo_ir.dialects.sdg.inference import Obligation
@@ -53,7 +54,7 @@ def verify_program(program: ProgramOp) -> None:
     space = program.space
     ops = program_ops(program)
     check_names(ops, space)
-    for op in ops:
+    for op in firsts(ops):
         check_reads(op, space)
         if isinstance(op, MergeOp):
             check_cases(op, space)

@@ -35,7 +35,7 @@ class Choices:
     dims: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed; `frozen` would make it four times as slow to make
 class Edge:
     """The part of a dependence that the loops round it do not carry: where `fixed` holds for the distances."""
 

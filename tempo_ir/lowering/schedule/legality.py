@@ -180,7 +180,7 @@ class Step(HashedOnce):
         return Step(consumer, guard, index, producer)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed; `frozen` would make it four times as slow to make
 class Dependence:
     """What an op needs of another; more than one step where only the order of tokens lies between."""
 

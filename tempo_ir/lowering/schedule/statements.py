@@ -52,7 +52,7 @@ NOMINAL_EXTENT = 64
 """What the cost model takes a symbolic extent to be."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed; `frozen` would make it four times as slow to make
 class Work:
     """What a statement does: an op, at some of its points; or, of a merge that was split, one case of it."""
 

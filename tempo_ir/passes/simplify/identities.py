@@ -51,7 +51,8 @@ from tempo_ir.dialects.sdg import (
     XorOp,
 )
 from tempo_ir.dialects.types import element, integer_range, is_bool, is_float
-from tempo_ir.passes.simplify.rule import Rewriting, Rules, is_number, made_by, read_through
+from tempo_ir.passes.building import number_of
+from tempo_ir.passes.simplify.rule import Rewriting, Rules, made_by, read_through
 
 Kind: TypeAlias = Literal["float", "signed", "unsigned", "bool"]
 FLOAT: frozenset[Kind] = frozenset({"float"})
@@ -235,14 +236,17 @@ def holds(row: WithNumber | WithItself | Nested, element_type: Attribute, rewrit
 def with_number(op: BinaryOp, rewriting: Rewriting) -> bool:
     """A row of `WITH_NUMBER`: `x + 0` -> `x`, where x has the shape of the result."""
     lhs, rhs = op.accesses
+    left, right = number_of(lhs), number_of(rhs)
+    if left is None and right is None:
+        return False
     kind = element(lhs.type)
     for row in applying(WITH_NUMBER, type(op)):
         number = row.number.of(kind)
         if number is None or not holds(row, kind, rewriting):
             continue
-        if row.side != "left" and is_number(rhs, number) and _become(op, row.result, lhs, rewriting):
+        if row.side != "left" and right == number and _become(op, row.result, lhs, rewriting):
             return True
-        if row.side != "right" and is_number(lhs, number) and _become(op, row.result, rhs, rewriting):
+        if row.side != "right" and left == number and _become(op, row.result, rhs, rewriting):
             return True
     return False
 

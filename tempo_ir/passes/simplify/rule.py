@@ -18,7 +18,7 @@ from tempo_ir.passes.utilities import is_readable, point_entries, replace_proved
 Kind = TypeVar("Kind", bound=SdgOp)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)  # never changed; one is made for each op that is looked at
 class Rewriting:
     """The rewrites of one rule at one op; each answers whether it was made."""
 
