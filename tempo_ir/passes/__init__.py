@@ -33,6 +33,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "sdg-sink": lazy("tempo_ir.passes.sdg_sink:SdgSinkPass"),
         "sdg-split": lazy("tempo_ir.passes.sdg_split:SdgSplitPass"),
         "sdg-tile": lazy("tempo_ir.passes.sdg_tile:SdgTilePass"),
+        "sdg-transpose": lazy("tempo_ir.passes.sdg_transpose:SdgTransposePass"),
         "sdg-unflatten": lazy("tempo_ir.passes.sdg_unflatten:SdgUnflattenPass"),
         "sdg-unlift": lazy("tempo_ir.passes.sdg_unlift:SdgUnliftPass"),
         "sdg-vectorize": lazy("tempo_ir.passes.sdg_vectorize:SdgVectorizePass"),

@@ -23,6 +23,7 @@ DEFAULT_PIPELINE: tuple[str, ...] = (
     "sdg-dce",
     "sdg-reduce-domain",
     "sdg-sink",
+    "sdg-transpose",
 )
 """Names in `tempo_ir.passes.get_all_passes`. Each but sdg-autodiff may be left out, and the numbers stay.
 

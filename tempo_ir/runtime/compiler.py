@@ -53,8 +53,11 @@ REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
 TARGETS = ("cpu", "triton", "reference", "triton-interpret")
 Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
 """The options of a pass."""
-GPU_OPTIONS: Mapping[str, Options] = MappingProxyType({"sdg-accumulate": {"products": 0}, "sdg-vectorize": {"rows": 0}})
-"""What passes on the graph are told for a GPU, where a step of a loop is a launch, or part of one that mixes no row."""
+GPU_OPTIONS: Mapping[str, Options] = MappingProxyType(
+    {"sdg-accumulate": {"products": 0}, "sdg-vectorize": {"rows": 0}, "sdg-transpose": {"elements": 0}}
+)
+"""What passes on the graph are told for a GPU, where a step of a loop is a launch, or part of one that mixes no row,
+and blocks are transposed on their way to the tensor cores."""
 KernelMade: TypeAlias = Callable[[KernelOp], None]
 """Who takes kernels as soon as they are there."""
 Kind = TypeVar("Kind", sdg.ProgramOp, loop.ProgramOp)

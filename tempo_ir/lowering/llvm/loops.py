@@ -42,8 +42,8 @@ Carry = TileCarry | Variable
 
 def lower_loop(lowering: Lowering, op: ForOp) -> None:
     """
-    A loop whose trips are known to be whole is one loop, and so is one whose products end with the last row anyway. Else,
-    where masks depend on it, a main loop of whole steps and one more trip for the rest.
+    A loop whose trips are known to be whole is one loop, and so is one whose products end with the last row anyway.
+    Else, where masks depend on it, a main loop of whole steps and one more trip for the rest.
     """
     text = lowering.evaluator.text
     index = lowering.evaluator.index
