@@ -437,6 +437,7 @@ def _decided_comparison(cond: Cond, facts: Facts) -> Cond:
     return Truth(False) if fails.get(cond.op, less_equal and greater_equal) else cond
 
 
+@lru_cache(maxsize=4096)
 def nonnegative_extent(taken: Slice) -> Expr:
     """How many points a slice has, for symbols that are dims and bounds."""
     length = (_distance(taken.start, taken.stop) + (taken.step - 1)) // taken.step

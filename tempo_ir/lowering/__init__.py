@@ -23,6 +23,7 @@ def get_all_passes() -> dict[str, PassFactory]:
         "loop-fuse-rows": lazy("tempo_ir.lowering.formation.loop_fuse_rows:LoopFuseRowsPass"),
         "loop-join-siblings": lazy("tempo_ir.lowering.kernels.loop_join_siblings:LoopJoinSiblingsPass"),
         "loop-lower-kernels": lazy("tempo_ir.lowering.kernels.loop_lower_kernels:LoopLowerKernelsPass"),
+        "loop-peel-starts": lazy("tempo_ir.lowering.kernels.loop_peel_starts:LoopPeelStartsPass"),
         "loop-persist": lazy("tempo_ir.lowering.persistence.loop_persist:LoopPersistPass"),
         "loop-plan-storage": lazy("tempo_ir.lowering.storage.loop_plan_storage:LoopPlanStoragePass"),
         "loop-split-rows": lazy("tempo_ir.lowering.kernels.loop_split_rows:LoopSplitRowsPass"),

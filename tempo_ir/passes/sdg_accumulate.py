@@ -37,8 +37,8 @@ that is done where what the way back makes is more than `memory` bytes, and wher
 more to every element of a sum, as many as there are rows in a batch: reading and writing it is little beside them then,
 while what they are made of still lies in a cache (measured on GRU and LSTM, batch 64: 1.1 to 1.25 times as fast as one
 product at the end, which with a batch of 1 takes a quarter off). Products between the recurrence and the sum are
-quicker for all steps at once. `products=0` is for machines with other loops: on a GPU a loop of one launch mixes no
-rows.
+quicker for all steps at once, and so are those of a recurrence that has none itself, as returns and advantages.
+`products=0` is for machines with other loops: on a GPU a loop of one launch mixes no rows.
 """
 
 from __future__ import annotations
@@ -378,9 +378,11 @@ def readers_of_all(
 
 def is_quick(whole: Whole, costs: Costs, falling: Falling) -> bool:
     """Whether the steps of a recurrence add so many products to each element of a sum that they are no slower than one
-    product at the end; there is no other product between the recurrence and the sum."""
-    between = [op for op in falling.rows([whole.op]) if op not in falling.loop and isinstance(op, ContractOp)]
-    inner = made_in_steps(whole.op)
+    product at the end: the recurrence is of products itself, and none is between it and the sum."""
+    products = [op for op in falling.rows([whole.op]) if isinstance(op, ContractOp)]
+    between, inner = [op for op in products if op not in falling.loop], made_in_steps(whole.op)
+    if len(between) == len(products):
+        return False
     return 0 < costs.products <= added_products(whole) and all(op is inner for op in between)
 
 

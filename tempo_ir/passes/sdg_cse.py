@@ -22,7 +22,7 @@ gradient counts the uses of that value alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -85,12 +85,12 @@ class Partition:
 
     def _key(self, op: Operation) -> Hashable:
         """What an op reads, by class."""
-        operands = op.operands
-        indices: Sequence[Attribute | None] = op.indices.data if isinstance(op, AccessOp) else (None,) * len(operands)
-        reads = [(*self._value(value), index) for value, index in zip(operands, indices, strict=True)]
+        if not isinstance(op, AccessOp):
+            return tuple([self._value(value) for value in op.operands])
+        indices = op.indices.data
+        reads = [(*self._value(value), self._said(index)) for value, index in zip(op.operands, indices, strict=True)]
         if len(reads) > 1 and op.has_trait(Commutative):
-            apart = len({read[:2] for read in reads}) == len(reads)
-            reads.sort(key=lambda read: (*read[:2], "" if apart else str(read[2])))
+            reads.sort()
         return tuple(reads)
 
     def _own_key(self, op: Operation, wanted: Container[SSAValue]) -> Hashable:

@@ -22,6 +22,7 @@ from tempo_ir.dialects import loop
 from tempo_ir.dialects.sdg.locations import location_text
 from tempo_ir.lowering.costs import Work, work_of
 from tempo_ir.lowering.kernels.blocks import TARGETS
+from tempo_ir.lowering.kernels.loop_peel_starts import peel_starts
 from tempo_ir.lowering.kernels.loop_split_rows import split_rows
 from tempo_ir.lowering.llvm.engine import compile_object, host_target, load_object
 from tempo_ir.lowering.llvm.host import CLOCKS, has_cycle_counter
@@ -144,6 +145,7 @@ class Clocked(Native):
         Before the first of them a lowered program fills the memory of its literals, which is left out."""
         formed = self.formed.clone()
         split_rows(formed, TARGETS[self.target])
+        peel_starts(formed)
         leaves = [op for op in formed.walk() if isinstance(op, loop.BodyOperation)]
         after = [op for op in self.program.walk() if isinstance(op, loop.LaunchOp | loop.BodyOperation)]
         made = dict(zip(leaves, after[len(after) - len(leaves) :], strict=True))

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i1, i8, i32, i64
 
-from tempo_ir.dialects.tile.attributes import PointerType
+from tempo_ir.dialects.tile.attributes import IntegersAttr, PointerType
 from tempo_ir.dialects.tile.builder import KernelBuilder
+from tempo_ir.dialects.tile.structure import SHARES
 from tempo_ir.lowering.llvm.errors import UnsupportedKernel
+from tempo_ir.lowering.llvm.jit import aligned, compile_kernel
 from tempo_ir.lowering.llvm.kernel import lower_kernel
 from tempo_ir.reference.tile import numpy_dtype
 from tests.llvm.support import assert_same
@@ -130,6 +132,20 @@ def test_a_sum_over_what_is_then_overwritten():
     x = k.load(view, (0, 8), (0, 40))
     k.store(x - k.reduce("max", x, 1)[:, None], view, (0, 8), (0, 40))
     assert_same(k.finish(), [numbers(8, 40)])
+
+
+def test_what_a_pointer_shares_with_another_is_read_before_that_is_written():
+    k = KernelBuilder("kernel", {"x": F32, "x_next": F32, "y": F32, "more": F32})
+    x = k.load(k.view(k["x"], [40]), (0, 40)) * 0.5
+    k.store(x, k.view(k["x_next"], [40]), (0, 40))
+    k.store(k.load(k.view(k["more"], [40]), (0, 40)) + x, k.view(k["y"], [40]), (0, 40))
+    kernel = k.finish()
+    kernel.attributes[SHARES] = IntegersAttr((0, 1))
+    given, more = numbers(40), numbers(2, 40)[1]
+    x, y = aligned(given), aligned(np.zeros(40, np.float32))
+    compile_kernel(kernel)(x, x, y, aligned(more))
+    np.testing.assert_array_equal(x, given * np.float32(0.5))
+    np.testing.assert_array_equal(y, more + x)
 
 
 def test_ring_written_and_read_in_a_loop():

@@ -340,6 +340,28 @@ def test_products_between_the_recurrence_and_the_sum_are_made_at_once() -> None:
     assert str(apply(before.clone(), "sdg-accumulate", products=1)) == str(before)
 
 
+def weighted_by_returns() -> None:
+    """The gradient of a layer whose outputs are weighted by discounted returns."""
+    t, T = tp.dim("t")
+    x, r = tp.input("x", tp.f64[4, 3], over=t), tp.input("r", tp.f64[4], over=t)
+    w = tp.parameter("w", tp.f64[3, 3])
+    later = tp.tensor("later", tp.f64[4], over=t)
+    later[T - 1] = r
+    later[t] = r + 0.9 * later[t + 1]
+    tp.output("w", tp.grad((tp.tanh(x @ w) * later[..., None]).sum(), w))
+
+
+def test_a_recurrence_without_products_makes_none() -> None:
+    """One product of all steps reads what its loop, of little work, would read anew."""
+    before = tp.program(weighted_by_returns)().module
+    for name in BEFORE:
+        apply(before, name)
+    assert str(apply(before.clone(), "sdg-accumulate", products=1)) == str(before)
+    summed = apply(before.clone(), "sdg-accumulate", memory=0)
+    assert str(summed) != str(before)
+    check_values_stay(before, summed, SIZES, 1e-9)
+
+
 def test_a_dim_of_one_point():
     """No point comes before it: the running sum has no case that reads one."""
     text = """

@@ -219,6 +219,28 @@ def test_a_donated_tensor_is_overwritten_where_it_lies() -> None:
     assert w.tolist() == [2.0] * 3
 
 
+@pytest.mark.parametrize("size", [1, 5, 64, 1000])
+def test_a_donated_state_is_read_by_all_before_it_is_overwritten(size: int) -> None:
+    """One step, so that the kernel reads what was given, and writes there."""
+
+    @tp.program
+    def descend():
+        i, _ = tp.dim("i", 1)
+        g = tp.input("g", tp.f32[size])
+        m, w = (tp.state(name, tp.f32[size], init=1.0, steps=i) for name in "mw")
+        m.next = m * 0.5
+        w.next = w - m.next * g
+        tp.output("sum", m.next.sum())
+
+    executable, g = tp.compile(descend()), np.linspace(-1, 1, size).astype(np.float32)
+    state = {name: np.linspace(1, 2, size).astype(np.float32) for name in "mw"}
+    expected = executable(g=g, state=state)
+    after = executable(g=g, state=state, donate=True)
+    assert after.state["w"] is state["w"]
+    for name in "mw":
+        np.testing.assert_array_equal(after.state[name], expected.state[name])
+
+
 # ---- threads ----
 
 

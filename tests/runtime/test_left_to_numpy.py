@@ -47,11 +47,25 @@ def softmax(rows=3):
     tp.output("y", tp.einsum("nr,nr->r", tp.softmax(x[0 : t + 1], axis=0), x[0 : t + 1]))
 
 
+@tp.program
+def gated(rows=3, width=4, size=8):
+    """Rows of steps and of a batch, of which an op sees more axes: they are no rows of one kernel."""
+    t, _ = tp.dim("t")
+    x = tp.input("x", tp.f32[rows, width], over=t)
+    draw = np.random.default_rng(0)
+    w = tp.parameter("w", tp.f32[width, size], draw.normal(size=(width, size)).astype(np.float32))
+    v = tp.parameter("v", tp.f32[size, 2], draw.normal(size=(size, 2)).astype(np.float32))
+    h = tp.tanh(x @ w).reshape(rows, 1, size)
+    y = (h * tp.softmax(h, axis=1)).reshape(rows, size) @ v
+    tp.output("g", tp.grad(tp.mean(y**2), w))
+
+
 PROGRAMS: dict[str, tuple[tp.Program, tuple[int, ...]]] = {
     "RMSNorm": (normed(), (8, 16)),
     "LayerNorm": (normed(norm="LayerNorm", rows=64, size=16), (64, 16)),
     "attention": (attention(), (2, 8)),
     "softmax": (softmax(), (3,)),
+    "gate": (gated(), (3, 4)),
 }
 
 

@@ -74,3 +74,30 @@ loop.program @fused dims() {
     loop.yield %p : tensor<2048x4xf32>
   }
 }
+
+// -----
+
+// Rows of two axes that an op tells apart, as one that sees a row in another shape does, are no rows of one axis.
+
+// CHECK-LABEL: loop.program @told_apart
+// CHECK:         loop.kernel
+// CHECK:         loop.kernel
+loop.program @told_apart dims(t: T) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 3x4xf32>
+  %w = loop.parameter "w" : !loop.buffer<4x8xf32>
+  %v = loop.parameter "v" : !loop.buffer<8x2xf32>
+  %y = loop.output "y" : !loop.buffer<(t: full) 3x2xf32>
+  %h = loop.alloc : !loop.buffer<(t: full) 3x8xf32>
+  loop.kernel ins(%0 = %x[0:T], %1 = %w) outs(%h[0:T]) {
+    %p = sdg.contract "tbk,kn->tbn" %0, %1 : (tensor<?x3x4xf32, #sdg.size<T>>, tensor<4x8xf32>) -> tensor<?x3x8xf32, #sdg.size<T>>
+    %r = sdg.tanh %p : (tensor<?x3x8xf32, #sdg.size<T>>) -> tensor<?x3x8xf32, #sdg.size<T>>
+    loop.yield %r : tensor<?x3x8xf32, #sdg.size<T>>
+  }
+  loop.kernel ins(%0 = %h[0:T], %1 = %v) outs(%y[0:T]) {
+    %a = sdg.reshape %0 : (tensor<?x3x8xf32, #sdg.size<T>>) -> tensor<?x3x1x8xf32, #sdg.size<T>>
+    %b = sdg.exp %a : (tensor<?x3x1x8xf32, #sdg.size<T>>) -> tensor<?x3x1x8xf32, #sdg.size<T>>
+    %c = sdg.reshape %b : (tensor<?x3x1x8xf32, #sdg.size<T>>) -> tensor<?x3x8xf32, #sdg.size<T>>
+    %p = sdg.contract "tbk,kn->tbn" %c, %1 : (tensor<?x3x8xf32, #sdg.size<T>>, tensor<8x2xf32>) -> tensor<?x3x2xf32, #sdg.size<T>>
+    loop.yield %p : tensor<?x3x2xf32, #sdg.size<T>>
+  }
+}

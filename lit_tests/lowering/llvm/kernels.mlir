@@ -114,3 +114,29 @@ tile.kernel @sum(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: index) grid [] {
   %s = tile.reduce sum %r axis 0 : !tile.tile<64xf32> -> f32
   tile.store %s, %out[] block [] : f32, !tile.view<f32, []>
 }
+
+// -----
+
+// Two stores of what has something in common: one loop, in which both memories are read before they are written.
+
+// CHECK-LABEL: define void @moment(ptr %m.in, ptr %w.in, ptr %scratch)
+// CHECK-NOT:     alloca
+// CHECK:         phi
+// CHECK:         [[MOMENT:%v[0-9]+]] = fmul nsz contract <16 x float>
+// CHECK:         [[NEXT:%v[0-9]+]] = fsub nsz contract <16 x float> {{%v[0-9]+}}, [[MOMENT]]
+// CHECK:         store <16 x float> [[MOMENT]], ptr
+// CHECK:         store <16 x float> [[NEXT]], ptr
+// CHECK-NOT:     phi
+// CHECK:         ret void
+tile.kernel @moment(%m: !tile.ptr<f32>, %w: !tile.ptr<f32>) grid [] {
+  %zero = tile.const 0 : index -> index
+  %ms = tile.view %m[] : !tile.ptr<f32> -> !tile.view<256xf32, [1]>
+  %ws = tile.view %w[] : !tile.ptr<f32> -> !tile.view<256xf32, [1]>
+  %a = tile.load %ms[%zero] block [256] : !tile.view<256xf32, [1]> -> !tile.tile<256xf32>
+  %b = tile.load %ws[%zero] block [256] : !tile.view<256xf32, [1]> -> !tile.tile<256xf32>
+  %half = tile.const 0.5 : f32 -> f32
+  %c = tile.mul %a, %half : (!tile.tile<256xf32>, f32) -> !tile.tile<256xf32>
+  %d = tile.sub %b, %c : (!tile.tile<256xf32>, !tile.tile<256xf32>) -> !tile.tile<256xf32>
+  tile.store %c, %ms[%zero] block [256] : !tile.tile<256xf32>, !tile.view<256xf32, [1]>
+  tile.store %d, %ws[%zero] block [256] : !tile.tile<256xf32>, !tile.view<256xf32, [1]>
+}

@@ -39,6 +39,9 @@ ADVANCES = "advances"
 """The attribute that says by how much its scalar arguments grow from launch to launch, 0 of those that do not, or by no
 number."""
 
+SHARES = "shares"
+"""The attribute that names pairs of arguments by number: the second pointer may lead to the memory of the first one."""
+
 
 @irdl_op_definition
 class KernelOp(NominalOperation):
@@ -54,10 +57,11 @@ class KernelOp(NominalOperation):
 
     Arguments are pointers and scalars. The grid gives the number of programs along each axis, `?` where only the launch
     knows it. Programs run in any order and at the same time. No two pointers may lead to the same memory if the kernel
-    writes it: a buffer updated in place is one argument. With the attribute `streams` operands come from memory rather
-    than from a cache, with `near` from one near by, with `turns` programs run backwards where the last argument is odd,
-    and `advances` says by how much scalars grow from launch to launch, which changes nothing but how a target reads
-    best.
+    writes it: a buffer updated in place is one argument. Only a state that may be written into the array that was given
+    for it has two, which `shares` names, `attributes {shares = #tile.integers[0, 3]}`. With the attribute `streams`
+    operands come from memory rather than from a cache, with `near` from one near by, with `turns` programs run
+    backwards where the last argument is odd, and `advances` says by how much scalars grow from launch to launch, which
+    changes nothing but how a target reads best.
     """
 
     name = "tile.kernel"

@@ -24,6 +24,7 @@ from tempo_ir.dialects.types import Extent, element, is_float, shape_of
 from tempo_ir.index import Const, as_expr
 from tempo_ir.lowering.formation.rules import Cost, cost_of
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, reduced_classes
+from tempo_ir.lowering.kernels.collapse import may_be_joined
 
 WIDEST = 512
 """Columns of a row that a program holds whole."""
@@ -104,7 +105,8 @@ def row_axes(blocks: Sequence[Block], classes: AxisClasses, axis: Axis) -> list[
 
 
 def rows_along(block: Block, classes: AxisClasses, axes: Sequence[Axis]) -> RowBody | None:
-    """How a body is computed by rows along `row_axes`; None where some op mixes them, or there is nothing beside."""
+    """How a body is computed by rows along `row_axes`; None where some op mixes them, or tells two of them apart, or
+    there is nothing beside."""
     along = [classes.find(axis) for axis in axes]
     rows: dict[SSAValue, int] = {}
     for value in _values(block):
@@ -133,6 +135,8 @@ def rows_along(block: Block, classes: AxisClasses, axes: Sequence[Axis]) -> RowB
     written = {op.results[0] for op in sums}
     ends = [op.operand if isinstance(op := value.owner, PartsOp) else value for value in yielded_by(block)]
     if not rows or not all(value in rows or value in written for value in ends):
+        return None
+    if len(along) > 1 and not may_be_joined(block, [*rows.items()]):
         return None
     first = next(iter(rows))
     extent = as_expr(1)

@@ -79,6 +79,14 @@ def collapsed(
     return _rebuilt(body, joined) if joined else body
 
 
+def may_be_joined(block: Block, asked: Collection[Pair]) -> bool:
+    """Whether all ops of a body let pairs be joined; memory may not."""
+    pairs = _Pairs({pair: set() for pair in asked}, through_views=True)
+    for op in block.ops:
+        pairs.visit(op)
+    return {*asked} <= {pair for members in pairs.classes() for pair in members}
+
+
 @dataclass
 class _Pairs:
     """The pairs of all values, tied together, and those that are none."""
@@ -205,7 +213,7 @@ class _Pairs:
 
     def joined(self, asked: Collection[Pair]) -> set[Pair]:
         """The pairs that become one axis."""
-        classes = self._classes()
+        classes = self.classes()
         chosen = {
             pair
             for members in classes
@@ -218,7 +226,7 @@ class _Pairs:
                 chosen |= members
         return chosen
 
-    def _classes(self) -> list[set[Pair]]:
+    def classes(self) -> list[set[Pair]]:
         """Pairs that are joined together, those left out that are none."""
         seen: set[Pair] = set()
         classes: list[set[Pair]] = []

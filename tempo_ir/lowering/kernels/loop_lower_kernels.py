@@ -17,9 +17,10 @@ The scalars of a launch are the kernel's scalar arguments, then the extents of t
 open. Equal kernels (of equal layers, of one leaf at several indices) are one. On cpu those of a loop that reads more
 than caches hold are marked: `tile.kernel @add(...) grid [] attributes {streams}`, and products of one whose weights
 stay in a cache near by, `attributes {near}` (`kernels/footprint.py`); what a loop's kernel may know of the next
-launch is marked too (`kernels/successive.py`). A leaf without a tile form stays as it is where the target can call
-the host (cpu), or where a library has it (a sort); elsewhere it is refused. Where a kernel may fail, a loop.check
-follows the launch. For a GPU two more steps belong to it, `loop-split-softmax` before and `loop-join-siblings` after.
+launch is marked too (`kernels/successive.py`), and pointers that may be one (`kernels/donated.py`). A leaf without a
+tile form stays as it is where the target can call the host (cpu), or where a library has it (a sort); elsewhere it is
+refused. Where a kernel may fail, a loop.check follows the launch. For a GPU two more steps belong to it,
+`loop-split-softmax` before and `loop-join-siblings` after.
 """
 
 from __future__ import annotations
@@ -49,16 +50,19 @@ from tempo_ir.dialects.loop.checks import status_type
 from tempo_ir.dialects.loop.ending import verify_ending
 from tempo_ir.dialects.loop.transfers import is_copied
 from tempo_ir.dialects.sdg.failing import may_fail
+from tempo_ir.dialects.tile.attributes import IntegersAttr
 from tempo_ir.dialects.tile.shape import DotOp
-from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
+from tempo_ir.dialects.tile.structure import NEAR, SHARES, STREAMS, KernelOp
 from tempo_ir.index.expr import Index
 from tempo_ir.lowering.kernels.blocks import TARGETS
+from tempo_ir.lowering.kernels.donated import shared_pointers
 from tempo_ir.lowering.kernels.footprint import where_read
 from tempo_ir.lowering.kernels.layout import Layout, Most, most_of
 from tempo_ir.lowering.kernels.library import library_op
 from tempo_ir.lowering.kernels.literals import Literals
 from tempo_ir.lowering.kernels.loop_block_queries import block_queries
 from tempo_ir.lowering.kernels.loop_join_siblings import join_siblings
+from tempo_ir.lowering.kernels.loop_peel_starts import peel_starts
 from tempo_ir.lowering.kernels.loop_split_rows import split_rows
 from tempo_ir.lowering.kernels.loop_split_softmax import split_softmax
 from tempo_ir.lowering.kernels.named_points import name_points
@@ -110,6 +114,8 @@ def lower_kernels(
         split_softmax(program, TARGETS[target])
         blocked = block_queries(program) if target == "cpu" else {}
         split_rows(program, TARGETS[target])
+        if target == "cpu":
+            peel_starts(program)
         order_axes(program)
         places = where_read(program) if target == "cpu" else dict[BodyOperation, str]()
         lowering = _Lowering(program, target, names, made, blocked, places)
@@ -169,7 +175,7 @@ class _Lowering:
         self._lay_out(leaf)
         buffers = leaf_buffers(leaf)
         succession = self._succession(leaf) if self.target == "cpu" else None
-        key = leaf_key(leaf), self.places.get(leaf), succession
+        key = leaf_key(leaf), self.places.get(leaf), succession, shared_pointers(leaf)
         found = self.translations.get(key)
         if found is None:
             found = self.translations[key] = self._translated(leaf, succession)
@@ -282,6 +288,8 @@ class _Lowering:
         place, has_products = self.places.get(leaf), any(isinstance(op, DotOp) for op in translation.kernel.walk())
         if place == STREAMS or (place == NEAR and has_products):
             translation.kernel.attributes[place] = UnitAttr()
+        if shared := shared_pointers(leaf):
+            translation.kernel.attributes[SHARES] = IntegersAttr(shared)
         if succession is not None:
             mark_advances(translation, succession)
             translation = with_turns(translation, succession) if place == NEAR and has_products else translation

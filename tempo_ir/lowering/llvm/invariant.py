@@ -12,6 +12,7 @@ from tempo_ir.dialects.tile.attributes import DYNAMIC, shape_of
 from tempo_ir.dialects.tile.memory import GatherOp, IndexedWriteOp, LoadOp, WriteOp
 from tempo_ir.dialects.tile.shape import DotOp
 from tempo_ir.dialects.tile.structure import IfOp, KernelOp, ProgramIdOp, YieldOp
+from tempo_ir.lowering.llvm.written import writes_of
 
 WORTH = 128
 """One element computed anew for so many multiplications is worth another order of loops: to turn an element round takes
@@ -24,7 +25,7 @@ def program_axes(kernel: KernelOp) -> dict[Operation, frozenset[int]]:
     what the kernel writes, depends on all.
     """
     everything = frozenset(range(len(kernel.grid.data)))
-    written = {op.view_op.pointer for op in kernel.walk() if isinstance(op, WriteOp | IndexedWriteOp)}
+    written = writes_of(kernel)
     known: dict[SSAValue, frozenset[int]] = {}
     found: dict[Operation, frozenset[int]] = {}
     for op in kernel.body.block.ops:

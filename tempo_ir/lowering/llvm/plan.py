@@ -6,15 +6,16 @@ in scratch (computed once, at its definition).
 - A dot is inline if its one chain of uses leads pointwise, through and beside nothing heavy, to a store, a yield, a
   reduction or a value in scratch: then its accumulators flow on in registers. (A heavy function inside a block of many
   accumulators makes LLVM interleave and spill them, and is computed element by element where these are no vectors.)
-- An elementwise value is in scratch if it is heavy and would be computed several times: several uses, a use that
-  broadcasts it along a new axis, or a use in a deeper loop.
+- An elementwise value is in scratch if it is heavy and would be computed several times: a use that broadcasts it along
+  a new axis, a use in a deeper loop, or several uses, unless all lead point by point to stores of one loop (`joint`).
 - Operands of a dot: `_plan_dot`. Transposed stores: `_plan_store`.
 - A load is in scratch only if the memory may be overwritten before it is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import cached_property
@@ -41,7 +42,9 @@ from tempo_ir.dialects.tile.shape import (
 from tempo_ir.dialects.tile.structure import ForOp, KernelOp, ProgramIdOp, YieldOp
 from tempo_ir.lowering.llvm.access import is_contiguous
 from tempo_ir.lowering.llvm.invariant import program_axes
+from tempo_ir.lowering.llvm.joint import Joint, in_one_loop, joint_stores
 from tempo_ir.lowering.llvm.target import Target
+from tempo_ir.lowering.llvm.written import writes_of
 
 
 class Storage(Enum):
@@ -145,7 +148,22 @@ class Plan:
     _weights: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     _depths: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     _order: dict[Operation, int] = field(default_factory=dict[Operation, int])
-    _writes: dict[SSAValue, list[AccessOp]] = field(default_factory=dict[SSAValue, list[AccessOp]])
+
+    @cached_property
+    def _writes(self) -> Mapping[SSAValue, Sequence[AccessOp]]:
+        return writes_of(self.kernel)
+
+    @cached_property
+    def _joint(self) -> Mapping[Operation, Joint]:
+        return joint_stores(self.kernel, HEAVY)
+
+    @cached_property
+    def _in_one_loop(self) -> AbstractSet[SSAValue]:
+        return in_one_loop(self.kernel, self._joint)
+
+    def written_with(self, store: WriteOp | IndexedWriteOp) -> Sequence[WriteOp | IndexedWriteOp]:
+        """The stores of the loop that writes a store, itself among them."""
+        return self._joint.get(store, (store,))
 
     @cached_property
     def _axes(self) -> Mapping[Operation, frozenset[int]]:
@@ -154,8 +172,6 @@ class Plan:
     def __post_init__(self) -> None:
         for number, op in enumerate(self.kernel.walk()):
             self._order[op] = number
-            if isinstance(op, WriteOp | IndexedWriteOp):
-                self._writes.setdefault(op.view_op.pointer, []).append(op)
         for op in self.kernel.walk():
             self._decide(op)
 
@@ -195,11 +211,29 @@ class Plan:
         else:
             weight = self.weight(value)
             uses = list(value.uses)
-            repeated = len(uses) > 1 or any(self._broadcasts(use) for use in uses)
+            repeated = any(self._broadcasts(use) for use in uses) or (len(uses) > 1 and not self._has_one_loop(value))
             deeper = any(use.operation.parent is not op.parent for use in uses)
             keep = (weight >= WORTH_KEEPING and repeated) or (deeper and weight > 1) or self._depth(op) > DEPTH_LIMIT
         if keep:
             self.storage[value] = Storage.SCRATCH
+
+    def _has_one_loop(self, value: SSAValue) -> bool:
+        """Do all uses lead point by point to stores of one loop? What holds a product is kept all the same: its
+        accumulators flow on to where it is (`_reaches_sink`)."""
+        return value in self._in_one_loop and not self._holds_product(value)
+
+    def _holds_product(self, value: SSAValue) -> bool:
+        """Are accumulators of a product in what is computed where it is used?"""
+        pending, seen = [value], set[SSAValue]()
+        while pending:
+            value = pending.pop()
+            op = value.owner
+            if isinstance(op, DotOp):
+                return True
+            seen.add(value)
+            if isinstance(op, ew.ElementwiseOp) or (isinstance(op, Operation) and is_free(op)):
+                pending += [x for x in op.operands if x not in seen and self.is_inline(x)]
+        return False
 
     def _depth(self, op: Operation) -> int:
         return 1 + max((self._depths.get(operand, 0) for operand in op.operands), default=0)
@@ -415,24 +449,29 @@ class Plan:
     def _may_be_overwritten(self, load: LoadOp | GatherOp) -> bool:
         """
         May the memory be written between the load and the last sink that could still read it? A store of the very
-        block that was loaded, computed pointwise from it, may be the last sink: it reads a point before it writes it.
+        block that was loaded, computed pointwise from it, may be the last sink, and what is stored in the same loop:
+        it reads a point before it writes it.
         Writes outside the load's block come before it or after all its uses.
         """
         writes = self._writes.get(load.view_op.pointer)
         if not writes:
             return False
         start = self._order[load]
-        positions = [self._position(write, load.parent) for write in writes]
-        following = [position for position in positions if position is not None and position > start]
+        positions = [(self._position(write, load.parent), write) for write in writes]
+        following = [(position, write) for position, write in positions if position is not None and position > start]
         if not following:
             return False
-        first = min(following)
         sinks = self._sinks(load.result, load.parent)
         if sinks is None:
             return True
-        return any(
-            position > first or (position == first and not self._is_in_place(sink, load)) for position, sink in sinks
-        )
+        for until, sink in sinks:
+            together = self._joint.get(sink, (sink,))
+            for position, write in following:
+                if write in together and not self._is_in_place(write, sink, load):
+                    return True
+                if write not in together and position <= until:
+                    return True
+        return False
 
     def _position(self, op: Operation, block: Block | None) -> int | None:
         """The number of the op of `block` that is or contains `op`, None if it is elsewhere."""
@@ -463,11 +502,13 @@ class Plan:
                 pending += use.operation.results
         return sinks
 
-    def _is_in_place(self, sink: Operation, load: LoadOp | GatherOp) -> bool:
-        """Is the sink a store of the loaded block, pointwise from it?"""
-        if not isinstance(sink, StoreOp) or not isinstance(load, LoadOp):
+    def _is_in_place(self, write: Operation, sink: Operation, load: LoadOp | GatherOp) -> bool:
+        """Is a write that of the loaded block, and what is stored in the same loop computed pointwise from it?"""
+        if not (isinstance(write, StoreOp) and isinstance(sink, StoreOp) and isinstance(load, LoadOp)):
             return False
-        same = sink.view is load.view and tuple(sink.indices) == tuple(load.indices) and sink.block == load.block
+        there, here = write.view_op, load.view_op
+        same = there.result.type == here.result.type and tuple(there.operands[1:]) == tuple(here.operands[1:])
+        same = same and tuple(write.indices) == tuple(load.indices) and write.block == load.block
         return same and reads(self, sink.value, load.result) == Reads.POINTWISE
 
 

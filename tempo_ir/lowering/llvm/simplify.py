@@ -9,9 +9,10 @@ from collections.abc import Set as AbstractSet
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from tempo_ir.dialects.tile.memory import GatherOp, IndexedWriteOp, LoadOp, WriteOp
+from tempo_ir.dialects.tile.memory import GatherOp, LoadOp
 from tempo_ir.dialects.tile.shape import ConstOp
 from tempo_ir.dialects.tile.structure import ForOp, KernelOp
+from tempo_ir.lowering.llvm.written import writes_of
 
 
 def constant_index(value: SSAValue) -> int | None:
@@ -64,8 +65,7 @@ def _remove(op: Operation) -> None:
 def merge_equal(kernel: KernelOp) -> None:
     """Ops that compute the same become one, as the rows that two products of a kernel each normalise; loads too, of
     memory that the kernel does not write."""
-    written = {op.view_op.pointer for op in kernel.walk() if isinstance(op, WriteOp | IndexedWriteOp)}
-    _merge_equal(kernel.body.block, {}, written)
+    _merge_equal(kernel.body.block, {}, writes_of(kernel).keys())
 
 
 def _merge_equal(block: Block, outside: Mapping[Hashable, Operation], written: AbstractSet[SSAValue]) -> None:

@@ -44,12 +44,19 @@ class BlockShape:
 
 
 def block_shape(
-    shape: tuple[int, ...], lane: int | None, has_dot: bool, registers: int, lanes: int, sums_rows: bool = False
+    shape: tuple[int, ...],
+    lane: int | None,
+    has_dot: bool,
+    registers: int,
+    lanes: int,
+    sums_rows: bool = False,
+    values: int = 1,
 ) -> BlockShape:
     """
     The block of registers for a sink. Around a dot the accumulators fill half of the `registers`: 8 rows of 2 vectors,
     4 of 4, 2 of 8, 1 of 16 where there are 32; and where rows of memory are summed: so long a piece of each is read at
-    once. Other expressions take 4 vectors at a time, so that heavy functions have no more in flight.
+    once. Other expressions take 4 vectors at a time, so that heavy functions have no more in flight, and fewer where
+    several `values` are computed together.
     """
     steps = [1] * len(shape)
     others = [axis for axis in range(len(shape)) if axis != lane]
@@ -61,7 +68,7 @@ def block_shape(
             steps[0] = min(shape[0], 4 if has_dot else 1)
         return BlockShape(tuple(steps), tuple(reversed(range(len(shape)))))
     rows = shape[others[0]] if others else 1
-    block_rows, block_vectors = 1, registers // 2 if sums_rows else 4
+    block_rows, block_vectors = 1, registers // 2 if sums_rows else max(1, min(4, registers // (2 * values)))
     if has_dot and many:
         block_rows, block_vectors = (
             (8, 2) if rows >= 8 else (rows, 4) if rows >= 4 else (rows, 8) if rows >= 2 else (1, 16)
@@ -77,15 +84,20 @@ def block_shape(
 
 
 def sink(
-    evaluator: Evaluator, value: SSAValue, lane: int | None, target: Target, write: Write, ask: Ask | None = None
+    evaluator: Evaluator,
+    values: Sequence[SSAValue],
+    lane: int | None,
+    target: Target,
+    writes: Sequence[Write],
+    ask: Ask | None = None,
 ) -> None:
-    """Compute every element of `value`, with the lanes on axis `lane`, and hand it to `write`; what products take long
-    to compute, `ask` is told before, a point for each line."""
-    shape = shape_of(value)
+    """Compute every element of `values`, of one shape, with the lanes on axis `lane`, and hand it to the one of
+    `writes`; what products take long to compute, `ask` is told before, a point for each line."""
+    value, shape = values[0], shape_of(values[0])
     # a vector of 64-bit elements takes two registers
-    registers = target.registers // (2 if bit_width(element_of(value)) == 64 else 1)
-    dots = dots_of(evaluator, value)
-    blocks = block_shape(shape, lane, bool(dots), registers, target.lanes, sums_rows(value))
+    registers = target.registers // max(2 if bit_width(element_of(value)) == 64 else 1 for value in values)
+    dots = [dot for value in values for dot in dots_of(evaluator, value)]
+    blocks = block_shape(shape, lane, bool(dots), registers, target.lanes, sums_rows(value), len(values))
     end = None
     if lane == 1 and dots and all(is_summed_into_lanes(evaluator, dot) for dot in dots):
         rows = min(rows_at_once(dot, registers, target.lanes) for dot in dots)
@@ -109,7 +121,7 @@ def sink(
 
         if end is not None and axis == lane:
             after = for_each_block_inside(evaluator, shape[axis], end.inside, step, body)
-            _fill_from(evaluator, shape, after, end.otherwise, write)
+            _fill_from(evaluator, shape, after, end.otherwise, writes[0])
         elif vectors <= UNROLLED_VECTORS:
             for start in range(0, shape[axis], step):
                 body(Linear(start), min(step, shape[axis] - start))
@@ -130,7 +142,7 @@ def sink(
             in_line = max(1, LINE * 8 // (bit_width(element_of(value)) * target.lanes))
             firsts = [side[::in_line] if axis == lane else side for axis, side in enumerate(coordinates)]
             ask(list(itertools.product(*firsts)))
-        write_points(evaluator, value, list(itertools.product(*coordinates)), write)
+        write_points(evaluator, values, list(itertools.product(*coordinates)), writes)
 
     nest(blocks.order, {})
 
@@ -182,11 +194,15 @@ def _fill_from(evaluator: Evaluator, shape: tuple[int, ...], start: Linear, othe
             write((At(Linear(row)), At(linear(counter), lane=True)), vector)
 
 
-def write_points(evaluator: Evaluator, value: SSAValue, points: Sequence[Point], write: Write) -> None:
+def write_points(
+    evaluator: Evaluator, values: Sequence[SSAValue], points: Sequence[Point], writes: Sequence[Write]
+) -> None:
     """Compute the points, then write them: all reads of a block precede its writes."""
     outside, evaluator.frames = evaluator.frames, [{}]
-    for point, register in zip(points, evaluator.compute(value, points), strict=True):
-        write(point, register)
+    computed = [evaluator.at(value, points) for value in values]
+    for write, registers in zip(writes, computed, strict=True):
+        for point, register in zip(points, registers, strict=True):
+            write(point, register)
     evaluator.frames = outside
 
 
@@ -217,4 +233,4 @@ def fill(evaluator: Evaluator, value: SSAValue, scratch: Scratch, lane: int | No
     def write(point: Point, register: Register) -> None:
         scratch.write(point, evaluator.text.broadcast(register) if has_lane(point) else register)
 
-    sink(evaluator, value, lane, target, write)
+    sink(evaluator, [value], lane, target, [write])

@@ -181,35 +181,44 @@ class Lowering:
     # -- writes
 
     def write(self, op: WriteOp | IndexedWriteOp) -> None:
-        """Compute the value of a store block by block and write it."""
-        evaluator = self.evaluator
-        target = access.describe(evaluator, op)
-        shape = shape_of(op.value)
+        """Compute the value of a store block by block and write it; of stores that are written together, all with the
+        last one."""
+        evaluator, together = self.evaluator, self.plan.written_with(op)
+        if op is not together[-1]:
+            return
+        targets = [access.describe(evaluator, store) for store in together]
+        values, shape = [store.value for store in together], shape_of(op.value)
         adds = isinstance(op, (AtomicAddOp, ScatterAddOp))
         concurrent = self.concurrent and adds
-        if concurrent and not memory.can_add_atomically(target.buffer.element):
+        if concurrent and not memory.can_add_atomically(targets[-1].buffer.element):
             raise UnsupportedKernel(
                 op, f"adding to {element_of(op.value)} in memory from several programs; use f32 memory"
             )
 
-        def put(point: Point, register: Register) -> None:
+        def writer(target: Access) -> Write:
             if adds:
-                access.add(evaluator, target, point, register, concurrent)
-            else:
-                access.store(evaluator, target, point, register)
+                return lambda point, register: access.add(evaluator, target, point, register, concurrent)
+            return lambda point, register: access.store(evaluator, target, point, register)
 
+        writes = [writer(target) for target in targets]
         if not shape:
-            put((), evaluator.scalar(op.value))
+            writes[-1]((), evaluator.scalar(op.value))
             return
 
         def ask(points: Sequence[Point]) -> None:
-            access.prefetch_written(evaluator, target, points)
+            access.prefetch_written(evaluator, targets[-1], points)
 
-        if not adds and self.is_turned(op.value, target):
-            self.transposed(op.value, 1, 2 * self.target.lanes, put)
+        if len(together) == 1 and not adds and self.is_turned(op.value, targets[-1]):
+            self.transposed(op.value, 1, 2 * self.target.lanes, writes[-1])
             return
-        lane = self.costs().best_lane(op.value, self.write_cost(target, shape, adds, concurrent))
-        sink(evaluator, op.value, lane, self.target, put, None if adds else ask)
+        costs = self.costs()
+        written = [self.write_cost(target, shape, adds, concurrent) for target in targets]
+
+        def others(lane: int | None) -> float:
+            return sum(costs.cost(value, lane, ignore_plan=True) for value in values[:-1])
+
+        lane = costs.best_lane(op.value, lambda lane: others(lane) + sum(cost(lane) for cost in written))
+        sink(evaluator, values, lane, self.target, writes, None if adds else ask)
 
     def is_turned(self, value: SSAValue, target: Access) -> bool:
         """Does a tile in scratch run along axis 0, and the memory that it is stored to along axis 1?"""
