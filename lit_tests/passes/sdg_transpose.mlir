@@ -18,14 +18,19 @@ sdg.program @layers dims(t: T) {
 
 // -----
 
-// of each iteration once, for the steps of it; rows of two axes
-sdg.program @iterations dims(i: I, t: T) {
+// of each iteration once, for the steps of it; rows of two axes; of the first of several updates
+sdg.program @iterations dims(i: I, t: T, e: 3) {
   %x = sdg.input "x" in (i, t) : tensor<4x9x3xf64>
   %w = sdg.input "w" in (i) : tensor<16x3xf64>
   %y = sdg.contract "abk,nk->abn" %x[i, t], %w[i] in (i, t: 1 to T) : (tensor<4x9x3xf64>, tensor<16x3xf64>) -> tensor<4x9x16xf64>
+  %v = sdg.input "v" in (i, e) : tensor<16x3xf64>
+  %z = sdg.contract "abk,nk->abn" %x[i, t], %v[i, 0] in (i, t) : (tensor<4x9x3xf64>, tensor<16x3xf64>) -> tensor<4x9x16xf64>
   sdg.output "y" %y[i, t] in (i, t: 1 to T) : tensor<4x9x16xf64>
+  sdg.output "z" %z[i, t] in (i, t) : tensor<4x9x16xf64>
 }
 
 // CHECK-LABEL: sdg.program @iterations
 // CHECK:         %0 = sdg.transpose %w[i] permutation [1, 0] in (i) : (tensor<16x3xf64>) -> tensor<3x16xf64>
 // CHECK-NEXT:    %y = sdg.contract "abk,kn->abn" %x[i, t], %0[i] in (i, t: 1 to T) :
+// CHECK:         %1 = sdg.transpose %v[i, 0] permutation [1, 0] in (i) : (tensor<16x3xf64>) -> tensor<3x16xf64>
+// CHECK-NEXT:    %z = sdg.contract "abk,kn->abn" %x[i, t], %1[i] in (i, t) :

@@ -12,10 +12,11 @@ After:
 A kernel of many rows turns such a matrix round itself, in each launch: a tenth of the time of a policy's layer and of a
 GRU of 64 rows, 64 wide.
 
-It applies to products of two operands of f32 or f64, one a matrix that lacks a dim of the product and is read at the
-current point. It does not where the other one has few rows, which are multiplied with what lies along the sum as it
-is; where the matrix has more than `elements`, as one that is turned round in panels is then read faster (an LSTM 128
-wide: 0.87 of the time); where the number of rows is not known; nor to vectors. sdg-simplify undoes it.
+It applies to products of two operands of f32 or f64, one a matrix that is read at the same point for all of a dim of
+the product, `%w[i]` or `%w[i, 0]` in (i, t). It does not where the other one has few rows, which are multiplied with
+what lies along the sum as it is; where the matrix has more than `elements`, as one that is turned round in panels is
+then read faster (an LSTM 128 wide: 0.87 of the time); where the number of rows is not known; nor to vectors.
+sdg-simplify undoes it.
 """
 
 from __future__ import annotations
@@ -29,9 +30,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, f32, f64
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from tempo_ir.dialects.sdg import Access, ContractOp, ProgramOp, TransposeOp
+from tempo_ir.dialects.sdg import Access, ContractOp, ProgramOp, TransposeOp, domain_of
+from tempo_ir.dialects.sdg.reads import read_problem
 from tempo_ir.dialects.types import Extent, element, shape_of
-from tempo_ir.index import Domain, Index
+from tempo_ir.index import Domain, Index, Sym, free_symbols
 from tempo_ir.passes.building import GraphBuilder, narrowed
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.utilities import check_counts, programs, sdg_ops
@@ -59,12 +61,14 @@ def transpose(program: ProgramOp, elements: int) -> int:
     """Transpose what can be, in place; how many matrices."""
     made: dict[tuple[SSAValue, Index, Domain], Access] = {}
     for op in sdg_ops(program):
-        if not isinstance(op, ContractOp) or (number := matrix_along_sum(op, elements)) is None:
+        if not isinstance(op, ContractOp) or (found := matrix_along_sum(op, elements)) is None:
             continue
+        number, domain = found
         access = op.accesses[number]
-        key = access.value, access.index, op.domain
+        key = access.value, access.index, domain
         if key not in made:
-            made[key] = GraphBuilder(op, op.domain, op.location).build(TransposeOp, access, permutation=(1, 0))
+            transposed = TransposeOp(access, (1, 0), domain=domain)
+            made[key] = GraphBuilder(op, domain, op.location).insert(transposed)
         inputs, output = op.letters
         letters = [side[::-1] if each == number else side for each, side in enumerate(inputs)]
         op.spec = StringAttr(f"{','.join(letters)}->{output}")
@@ -72,9 +76,9 @@ def transpose(program: ProgramOp, elements: int) -> int:
     return len(made)
 
 
-def matrix_along_sum(op: ContractOp, elements: int) -> int | None:
-    """The operand of a product that is a matrix, the same at several points, whose rows lie along what is summed over,
-    while the other operand has many rows."""
+def matrix_along_sum(op: ContractOp, elements: int) -> tuple[int, Domain] | None:
+    """Which operand of a product is a matrix whose rows lie along what is summed over, while the other one has many
+    rows, and the points at which it is another one, of fewer dims than the product has."""
     inputs, output = op.letters
     if len(inputs) != 2 or element(op.result.type) not in (f32, f64):
         return None
@@ -84,13 +88,24 @@ def matrix_along_sum(op: ContractOp, elements: int) -> int | None:
             continue
         if letters[1] in output or len(set(letters)) < 2 or output[-1:] != letters[0]:
             continue
-        if element(access.type) != element(op.result.type) or narrowed(op.domain, [access]) == op.domain:
-            continue
         shape, other = shape_of(access.type), shape_of(op.accesses[1 - number].type)
         rows = elements_of([extent for letter, extent in zip(others, other, strict=True) if letter in output])
-        if rows >= ROWS and elements_of(shape[:1]) >= COLUMNS and 0 < elements_of(shape) <= elements:
-            return number
+        if rows < ROWS or elements_of(shape[:1]) < COLUMNS or not 0 < elements_of(shape) <= elements:
+            continue
+        if element(access.type) == element(op.result.type) and (domain := points_read(op, access)) is not None:
+            return number, domain
     return None
+
+
+def points_read(op: ContractOp, access: Access) -> Domain | None:
+    """The points of the dims that a read names, where it names fewer than the op has; None where it names all, or where
+    only a point of the others says that there is something to read."""
+    named = {name for entry in access.index for name in free_symbols(entry)}
+    here = Access(access.value, tuple(Sym(name) for name in op.domain.dims if name in named))
+    domain = narrowed(op.domain, [here])
+    if domain == op.domain or read_problem(op.space, domain, access.index, domain_of(access.value)) is not None:
+        return None
+    return domain
 
 
 def elements_of(extents: Sequence[Extent]) -> int:

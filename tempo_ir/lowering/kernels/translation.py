@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import BodyOperation, BufferAccess, BufferType, FoldOp, SharesOp, YieldOp, enclosing_loops
@@ -198,6 +198,10 @@ class _Attempt:
         self.builder.set_grid([axis.extent if isinstance(axis.extent, int) else None for axis in grid])
         open_axes = tuple(axis.extent for axis in grid if not isinstance(axis.extent, int))
         kernel = self.builder.finish(verified=False)
+        status = self.translator.status
+        if status is not None and not self.translator.failures:  # it has no element in which an error is looked for
+            assert isinstance(status.ssa, BlockArgument)
+            kernel.body.block.erase_arg(status.ssa)
         return Translation(kernel, (*self.builder.scalars, *open_axes), tuple(self.translator.failures))
 
     def _write(self, sinks: Sequence[Sink]) -> list[GridAxis]:

@@ -71,7 +71,10 @@ def contributions(
         pieces = inverse_pieces(space, build.domain, read.index, producer)
     except IndexExpressionError as error:
         return _among_all(reader, build, space, read, gradient, error)
-    return _by_pieces(reader, Readers(build, space, read, gradient, _ragged(build.domain, pieces)), pieces, mask)
+    if not pieces:
+        return []
+    readers = Readers(build, space, read, gradient, _ragged(build.domain, pieces))
+    return _by_pieces(_settled(reader, readers), pieces, mask)
 
 
 def _ragged(consumer: Domain, pieces: Sequence[Piece]) -> frozenset[str]:
@@ -81,21 +84,16 @@ def _ragged(consumer: Domain, pieces: Sequence[Piece]) -> frozenset[str]:
     )
 
 
-def _by_pieces(
-    reader: Operation, readers: Readers, pieces: Sequence[Piece], mask: Access | None = None
-) -> list[Contribution]:
-    """The terms of readers in boxes."""
-    if not pieces:
-        return []
+def _by_pieces(readers: Readers, pieces: Sequence[Piece], mask: Access | None = None) -> list[Contribution]:
+    """The terms of readers in boxes, whose rows are settled."""
     read, build, producer = readers.read, readers.build, domain_of(readers.read.value)
-    settled = _settled(reader, readers)
-    kept = mask if read.index == pieces[0][1] == tuple(Sym(dim) for dim in producer.dims) else None
+    kept = mask if pieces and read.index == pieces[0][1] == tuple(Sym(dim) for dim in producer.dims) else None
     found: list[Contribution] = []
     for group in _exclusive_groups(readers.space, producer, pieces):
         cases: list[tuple[Cond, Access]] = []
         for guard, box in group:
             points = Domain(producer.dims, producer.ranges, conj(producer.where, guard))
-            cases.append((guard, settled.term(build.at(points), box)))
+            cases.append((guard, readers.term(build.at(points), box)))
         found.append(Contribution(tuple(cases), kept))
     return found
 
@@ -130,7 +128,7 @@ def _among_all(
         gradient = guarded(everywhere, TRUE if always else inside, gradient)
     readers = replace(settled, build=everywhere, gradient=gradient)
     try:
-        return _by_pieces(reader, readers, inverse_pieces(space, everywhere.domain, read.index, producer))
+        return _by_pieces(readers, inverse_pieces(space, everywhere.domain, read.index, producer))
     except IndexExpressionError:
         remark(
             reader,
