@@ -66,6 +66,19 @@ sdg.program @no_stand_in {
 
 // -----
 
+// The same op with a stand-in before it does not excuse this one.
+sdg.program @one_stand_in {
+  %x = sdg.input "x" : tensor<f32>
+  %dy = sdg.cotangent : tensor<f32>
+  %y = sdg.custom_gradient %x, %dy, %x, %dy : (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  // expected-error@+1 {{operand #1 of sdg.custom_gradient is made by sdg.cotangent}}
+  %z = sdg.custom_gradient %x, %x, %x, %x : (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  sdg.output "y" %y : tensor<f32>
+  sdg.output "z" %z : tensor<f32>
+}
+
+// -----
+
 sdg.program @no_pair {
   %x = sdg.input "x" : tensor<f32>
   %dy = sdg.cotangent : tensor<f32>

@@ -15,7 +15,8 @@ Key: TypeAlias = tuple[object, ...]
 
 
 class Alike:
-    """Tells ops apart by what they are, say and make, and by the types and domains of what they read, by nothing else.
+    """Tells ops apart by what they are, say and make, and by the types, the domains and the makers' classes of what
+    they read, by nothing else.
 
     That is all that an op without effects may be verified by, or is by itself about reads and claims. It is for one
     pass over ops that stay as they are: attributes are known by their identity.
@@ -45,7 +46,8 @@ class Alike:
             if type(value) is not OpResult:
                 return None
             owner = value.op
-            parts += number(value.type), number(owner.properties["domain"]) if isinstance(owner, SdgOp) else -1
+            domain = number(owner.properties["domain"]) if isinstance(owner, SdgOp) else -1
+            parts += number(value.type), type(owner), domain
         parts.append(None)
         parts += [number(result.type) for result in op.results]
         parts.append(None)
