@@ -60,6 +60,7 @@ from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index import Sym, compare, negate
 from tempo_ir.index.expr import Truth
 from tempo_ir.passes.remarks import count
+from tempo_ir.passes.utilities import check_counts
 
 LEAST = 1 << 18
 """Bytes from which on a copy takes longer than is worth one more kernel."""
@@ -75,6 +76,7 @@ class LoopPeelStartsPass(ModulePass):
     least: int = LEAST
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        check_counts(self)
         for program in [inner for inner in op.ops if isinstance(inner, ProgramOp)]:
             count(self, "copies avoided", peel_starts(program, self.least))
 
