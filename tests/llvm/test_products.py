@@ -87,6 +87,22 @@ def test_weights_that_no_cache_holds(depth: int, block: int, element: Attribute,
     assert (compile_text(case.kernel) != here) is (element == bf16 and not short)  # else they are read so in any case
 
 
+@pytest.mark.parametrize("element", [f32, bf16], ids=str)
+def test_rows_that_the_processor_does_not_foresee(element: Attribute):
+    """Weights that come from memory are asked for where it takes them one row after the other, on Intel's alone."""
+    case = kernels.linear(np.random.default_rng(0), 1, 331, 262, 331, 262, element)
+    case.kernel.attributes[STREAMS] = UnitAttr()
+    intel, amd = (Target("x86-64-v3", features, 8, 16) for features in ("+avx2,+fma", "+avx2,+fma,+sse4a"))
+    asked = [lower_kernel(case.kernel, target).definition.count("llvm.prefetch") for target in (intel, amd, AVX2)]
+    assert asked[0] > 0
+    assert asked[1:] == [0, 0]
+    del case.kernel.attributes[STREAMS]
+    texts = {lower_kernel(case.kernel, target).definition for target in (intel, amd, AVX2)}
+    assert len(texts) == 1
+    case.kernel.attributes[STREAMS] = UnitAttr()
+    assert_same(case.kernel, case.arguments, case.grid, case.tolerance)
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize(("rows", "element"), [(1, f32), (2, f32), (1, bf16)])
 def test_weights_that_are_near(rows: int, element: Attribute, target: str):

@@ -92,6 +92,8 @@ class Evaluator:
     """Do operands come from memory rather than from a cache?"""
     near: bool = False
     """Do they come from a cache near by?"""
+    foresees_rows: bool = True
+    """Does the processor ask memory for rows that come one after the other by itself?"""
     backwards: Register | None = None
     """Are the outermost blocks of a product taken from the last to the first? None: they are not."""
 

@@ -297,5 +297,5 @@ def _lowering(state: _Kernel, known: _Known, assume: bool) -> Lowering:
     concurrent = DYNAMIC in grid or prod(grid) > 1
     evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment), called=state.called)
     evaluator.streams, evaluator.near = (place in state.kernel.attributes for place in (STREAMS, NEAR))
-    evaluator.backwards = state.backwards
+    evaluator.backwards, evaluator.foresees_rows = state.backwards, state.target.foresees_rows
     return Lowering(evaluator, state.plan, state.target, state.arena, known.programs, concurrent)

@@ -24,6 +24,12 @@ class Target:
         """The features that code may use."""
         return frozenset(part[1:] for part in self.features.split(",") if part.startswith("+"))
 
+    @property
+    def foresees_rows(self) -> bool:
+        """Does the processor ask memory for the rows of a matrix that come next by itself? AMD's do (`sse4a` is
+        theirs), Intel's stop at the end of a page. Of what is only printed it is taken to."""
+        return "sse4a" in self.enabled or "avx2" not in self.enabled
+
 
 AVX512 = Target("x86-64-v4", "-prefer-256-bit", 16, 32)
 """For printed text: what it says does not depend on the machine that prints it."""
