@@ -229,10 +229,17 @@ def _coordinate(translator: Translator, digit: Expr, symbols: Mapping[Lane, Sym]
     if len(used) == 1 and step and symbols[lane].name not in free_symbols(rest):
         return Coordinate(translator.builder.simplify(rest + lane.first * step), lane, step)
     key = translator.key_of(lane)
-    divides = isinstance(stride, Const) and isinstance(lane.limit, int) and 1 < stride.value < lane.limit
-    if divides and isinstance(stride, Const) and lane.low == 0 and key not in translator.decisions.factors:
-        raise Refine(key, factor=stride.value)
+    factor = _splits(stride, lane.limit)
+    if factor and lane.low == 0 and key not in translator.decisions.factors:
+        raise Refine(key, factor=factor)
     raise Refine(key, points=True)
+
+
+def _splits(stride: Expr, extent: Extent) -> int:
+    """The stride where an axis of so many elements is some whole rows of so many each, else 0."""
+    if not isinstance(stride, Const) or not isinstance(extent, int) or not 1 < stride.value < extent:
+        return 0
+    return 0 if extent % stride.value else stride.value
 
 
 # Gathers

@@ -431,6 +431,8 @@ class Translator:
         outer = AxisKey(axis.key.owner, axis.key.axis, axis.key.digit + "o")
         inner = AxisKey(axis.key.owner, axis.key.axis, axis.key.digit + "i")
         extent = axis.extent
+        if isinstance(extent, int) and extent % factor:
+            raise Unsupported(f"an axis of {extent} is no whole rows of {factor}")
         rows = extent // factor if isinstance(extent, int) else simplify(extent // factor)
         block = min(factor, axis.block)
         parts = [(piece, weight * factor) for piece, weight in self.digits(Iterated(outer, rows, 0))]
