@@ -220,8 +220,8 @@ def coalesced(pieces: Pieces) -> Pieces:
 
 
 def is_own_fault(error: IslError) -> bool:
-    """Whether isl reports a fault of its own search for fewer pieces."""
-    return "original tableau" in str(error)
+    """Whether isl reports a fault of its own search, for fewer pieces or for the least point of a set."""
+    return any(fault in str(error) for fault in ("original tableau", "affine expression involves"))
 
 
 def params_set(space: Space) -> Set:
@@ -325,7 +325,7 @@ def equal(left: Expr, right: Expr, space: Space, domain: Domain | None = None) -
 def smallest_point(points: Set) -> dict[str, int] | None:
     """A point of a set, with its bounds: the one with the least bounds, then the least dims; None of an empty set.
 
-    For dims and bounds without a lower end any point is taken.
+    For dims and bounds without a lower end any point is taken, and where isl itself fails to find the least.
     """
     if points.is_empty():
         return None
@@ -333,7 +333,12 @@ def smallest_point(points: Set) -> dict[str, int] | None:
     flat = points.reset_tuple_id().move_dims(DIM.set, 0, DIM.param, 0, params) if params else points
     names = dim_names(flat)
     bounded = all(flat.dim_has_lower_bound(DIM.set, position) for position in range(len(names)))
-    point = (flat.lexmin() if bounded else flat).sample_point()
+    try:
+        point = (flat.lexmin() if bounded else flat).sample_point()
+    except IslError as error:
+        if not is_own_fault(error):
+            raise
+        point = flat.sample_point()
     values = [point.get_coordinate_val(DIM.set, position).to_python() for position in range(len(names))]
     return dict(zip(names, values, strict=True))
 
