@@ -62,3 +62,17 @@ sdg.program @two_steps_back dims(s: S) {
 // CHECK-LABEL: sdg.program @two_steps_back
 // CHECK:         %h = sdg.merge {s < 2 : %x[s], s >= 2 : %g[s - 2]} in (s)
 // CHECK-NEXT:    %g = sdg.tanh %h[s] in (s)
+
+// -----
+
+// rows of t, as many as i says, of which a range of i is read: an axis would have several extents
+sdg.program @ragged dims(i: I, t: T) {
+  %x = sdg.input "x" in (i, t) : tensor<4xf32>
+  %h = sdg.tanh %x[i, t] in (i, t: 0 to min(i + 1, T)) : (tensor<4xf32>) -> tensor<4xf32>
+  %s = sdg.sum %h[0:i + 1, 0] axes [0] in (i where T >= 1) : (tensor<4xf32>) -> tensor<4xf32>
+  sdg.output "s" %s[i] in (i where T >= 1) : tensor<4xf32>
+}
+
+// REMARK: remark: not vectorised along t: a reader takes rows of several extents at once
+// CHECK-LABEL: sdg.program @ragged
+// CHECK:         %h = sdg.tanh %x[i, t] in (i, t: 0 to min(T, i + 1))

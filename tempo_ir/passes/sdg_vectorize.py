@@ -62,7 +62,7 @@ from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.dialects.sdg.until import needed_for, until_of
 from tempo_ir.dialects.types import Shape, shape_of
 from tempo_ir.graphs import reachable
-from tempo_ir.index import Domain, Index, Space, Sym, as_expr, free_symbols
+from tempo_ir.index import Domain, Index, Slice, Space, Sym, as_expr, free_symbols
 from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
 from tempo_ir.passes.recurrences.interleaving import row_by_row
 from tempo_ir.passes.remarks import count, remark
@@ -164,6 +164,9 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool, rows: int = MANY_ROW
         for op in row_by_row(ops, dim, program.space):
             if able.pop(op, None) is not None:
                 remark(op, f"not vectorised along {dim}: a loop over {dim} makes it, and sums take it, row by row")
+    for op in [op for op, batch in able.items() if stacks_rows_of_several_extents(op, batch)]:
+        remark(op, f"not vectorised along {dim}: a reader takes rows of several extents at once")
+        del able[op]
     while bare := [op for op in able if loses_a_guard(op, able, dim, program.space)]:
         for op in bare:
             remark(op, f"not vectorised along {dim}: a reader reads it only where there is a point of {dim}")
@@ -174,6 +177,19 @@ def choose(program: ProgramOp, dim: str, *, take_all: bool, rows: int = MANY_ROW
             for op in varying:
                 able.pop(op, None)
     return able if take_all else gaining(able, dim, recurrent, rows)
+
+
+def stacks_rows_of_several_extents(op: SdgOp, batch: Batch) -> bool:
+    """Whether a read takes a range of points of another dim, with which the number of points of the dim varies."""
+    names = free_symbols(as_expr(batch.count))
+    indices = [
+        use.operation.accesses[use.index].index
+        for result in results_of(op)
+        for use in result.uses
+        if isinstance(use.operation, AccessOp)
+    ]
+    pairs = [pair for index in indices for pair in zip(op.domain.dims, index, strict=True)]
+    return any(isinstance(entry, Slice) and name in names for name, entry in pairs)
 
 
 def loses_a_guard(op: SdgOp, able: Mapping[SdgOp, Batch], dim: str, space: Space) -> bool:
