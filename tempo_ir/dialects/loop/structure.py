@@ -28,7 +28,7 @@ from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInte
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.loop.attributes import BufferType
-from tempo_ir.dialects.operation import NominalOperation
+from tempo_ir.dialects.operation import NominalOperation, ops_of
 from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, SpaceAttr
 from tempo_ir.dialects.sdg.base import OpError
 from tempo_ir.dialects.sdg.symbols import call_start
@@ -150,7 +150,7 @@ class ProgramOp(LoopOperation):
 
 
 def _operations(block: Block) -> Iterator[Operation]:
-    for op in block.ops:
+    for op in ops_of(block):
         yield op
         if isinstance(op, ForOp | IfOp):
             for region in op.regions:

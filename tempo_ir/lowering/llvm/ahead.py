@@ -27,6 +27,7 @@ from math import prod
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.tile.attributes import IntegersAttr, shape_of
 from tempo_ir.dialects.tile.memory import LoadOp, StoreOp
 from tempo_ir.dialects.tile.shape import ConstOp, DotOp
@@ -132,7 +133,7 @@ def ask_next(evaluator: Evaluator, kernel: KernelOp) -> None:
 def _rows_of_launch(kernel: KernelOp) -> list[LoadOp | StoreOp]:
     """The accesses of rows, neither short nor long, whose place the scalars of a launch give."""
     found: list[LoadOp | StoreOp] = []
-    for op in kernel.body.block.ops:
+    for op in ops_of(kernel.body.block):
         if isinstance(op, LoadOp | StoreOp) and _lines(op) in ROW_LINES:
             scalars = (*op.indices, *op.view_op.operands)
             known = all(isinstance(scalar, BlockArgument) or isinstance(scalar.owner, ConstOp) for scalar in scalars)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
+from tempo_ir.dialects.operation import maker_of
 from tempo_ir.dialects.tile.attributes import shape_of
 from tempo_ir.index.hashing import HashedOnce
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
@@ -140,8 +141,9 @@ class Evaluator:
             return [materialize(self.text, known)] * len(points)
         if known is not None:
             return [known] * len(points)
-        assert isinstance(value.owner, Operation), f"argument {value} is not in the environment"
-        return self.handlers[type(value.owner)](self, value, points)
+        maker = maker_of(value)
+        assert maker is not None, f"argument {value} is not in the environment"
+        return self.handlers[type(maker)](self, value, points)
 
     def scalar(self, value: SSAValue) -> Register:
         """The value of a scalar."""

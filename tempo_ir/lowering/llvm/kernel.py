@@ -23,6 +23,7 @@ from types import MappingProxyType
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import DYNAMIC, PointerType, shape_of
 from tempo_ir.dialects.tile.memory import GatherOp, LoadOp
@@ -283,7 +284,7 @@ def _version(state: _Kernel, known: _Known, assume: bool) -> tuple[list[str], Se
     text.open()
     with nullcontext() if assume else text.keep_inside():
         ask_first(lowering.evaluator, state.kernel)
-        lowering.run(op for op in state.kernel.body.block.ops if op not in known.done)
+        lowering.run(op for op in ops_of(state.kernel.body.block) if op not in known.done)
         ask_next(lowering.evaluator, state.kernel)
     return text.close(), list(lowering.evaluator.bounds.conditions)
 

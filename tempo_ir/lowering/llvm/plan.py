@@ -24,6 +24,7 @@ from types import MappingProxyType
 
 from xdsl.ir import Block, Operation, SSAValue, Use
 
+from tempo_ir.dialects.operation import maker_of
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import DYNAMIC, ViewType, bit_width, element_of, shape_of
 from tempo_ir.dialects.tile.memory import AccessOp, GatherOp, IndexedWriteOp, LoadOp, StoreOp, ViewOp, WriteOp
@@ -166,6 +167,10 @@ class Plan:
         return self._joint.get(store, (store,))
 
     @cached_property
+    def _has_products(self) -> bool:
+        return any(isinstance(op, DotOp) for op in self._order)
+
+    @cached_property
     def _axes(self) -> Mapping[Operation, frozenset[int]]:
         return program_axes(self.kernel)
 
@@ -224,14 +229,16 @@ class Plan:
 
     def _holds_product(self, value: SSAValue) -> bool:
         """Are accumulators of a product in what is computed where it is used?"""
+        if not self._has_products:
+            return False
         pending, seen = [value], set[SSAValue]()
         while pending:
             value = pending.pop()
-            op = value.owner
+            op = maker_of(value)
             if isinstance(op, DotOp):
                 return True
             seen.add(value)
-            if isinstance(op, ew.ElementwiseOp) or (isinstance(op, Operation) and is_free(op)):
+            if op is not None and (isinstance(op, ew.ElementwiseOp) or is_free(op)):
                 pending += [x for x in op.operands if x not in seen and self.is_inline(x)]
         return False
 
@@ -272,8 +279,8 @@ class Plan:
         pending, seen = [value], set[SSAValue]()
         while pending:
             value = pending.pop()
-            op = value.owner
-            if value in seen or isinstance(op, (Block, ForOp)) or not self.is_inline(value):
+            op = maker_of(value)
+            if value in seen or op is None or isinstance(op, ForOp) or not self.is_inline(value):
                 continue
             if isinstance(op, HEAVY):
                 return True
@@ -394,8 +401,8 @@ class Plan:
         known = self._weights.get(value)
         if known is not None:
             return known
-        op = value.owner
-        if isinstance(op, Block) or (isinstance(op, FREE) and not op.operands) or not self.is_inline(value):
+        op = maker_of(value)
+        if op is None or (isinstance(op, FREE) and not op.operands) or not self.is_inline(value):
             weight = 0
         elif isinstance(op, (LoadOp, GatherOp, DotOp, ReduceOp, ScanOp)) and not is_free(op):
             weight = WEIGHTS[type(op)]
@@ -414,12 +421,12 @@ class Plan:
         Does reading it with the lanes on `axis` read memory of stride 1 only? With `computed`, reading what it is
         computed from, even if it is kept in scratch.
         """
-        op = value.owner
+        op = maker_of(value)
         if self.of(value) is Storage.ROWS and not computed:
             return axis == 0
         if isinstance(op, ForOp):
             return axis == len(shape_of(value)) - 1  # as what loops carry mostly lies
-        if isinstance(op, (Block, SplatOp, ConstOp)) or not (computed or self.is_inline(value)):
+        if op is None or isinstance(op, (SplatOp, ConstOp)) or not (computed or self.is_inline(value)):
             return True
         if isinstance(op, (LoadOp, GatherOp)):
             return is_contiguous(op, axis)
@@ -529,9 +536,13 @@ def reads(plan: Plan, expression: SSAValue, value: SSAValue) -> Reads:
             return Reads.POINTWISE
         if current in memo:
             return memo[current]
-        op = current.owner
+        op = maker_of(current)
         result = Reads.NOT
-        if not isinstance(op, (Block, ForOp, LoadOp)) and (plan.is_inline(current) or current is expression):
+        if (
+            op is not None
+            and not isinstance(op, (ForOp, LoadOp))
+            and (plan.is_inline(current) or current is expression)
+        ):
             for operand in op.operands:
                 found = visit(operand)
                 if found is Reads.POINTWISE and not _is_pointwise(op, operand):

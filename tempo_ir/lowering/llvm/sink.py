@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
+from tempo_ir.dialects.operation import maker_of
 from tempo_ir.dialects.tile.attributes import ReduceKind, bit_width, element_of, shape_of
 from tempo_ir.dialects.tile.elementwise import SelectOp
 from tempo_ir.dialects.tile.memory import LoadOp
@@ -215,10 +216,10 @@ def dots_of(evaluator: Evaluator, value: SSAValue) -> list[DotOp]:
         if current in seen or (current in evaluator.environment and current is not value):
             return
         seen.add(current)
-        op = current.owner
+        op = maker_of(current)
         if isinstance(op, DotOp):
             found.append(op)
-        if not isinstance(op, (Block, ForOp, LoadOp)):
+        if op is not None and not isinstance(op, (ForOp, LoadOp)):
             for operand in op.operands:
                 if shape_of(operand):
                     visit(operand)
