@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpOperands, OpResult, Region, SSAValue, SSAValues, Use
@@ -263,14 +263,18 @@ def _flat(given: Sequence[Any], forms: tuple[Form, ...], kind: type) -> tuple[li
     flat: list[Any] = []
     sizes: list[int] = []
     for each, form in zip(given, forms, strict=True):
+        is_missing = each is None and form is Form.OPTIONAL
         if _is_a(each.__class__, kind):
             flat.append(each)
             sizes.append(1)
-        elif each is None and form is Form.OPTIONAL:
+        elif form is Form.SEVERAL and type(each) in SEQUENCES:
+            parts = cast("Sequence[Any]", each)
+            if not all(_is_a(part.__class__, kind) for part in parts):
+                return None
+            flat += parts
+            sizes.append(len(parts))
+        elif is_missing:
             sizes.append(0)
-        elif form is Form.SEVERAL and type(each) in SEQUENCES and all(_is_a(part.__class__, kind) for part in each):
-            flat += each
-            sizes.append(len(each))
         else:
             return None
     return flat, tuple(sizes)
