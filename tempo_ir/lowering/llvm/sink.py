@@ -149,9 +149,10 @@ def sink(
             for_each_block(evaluator, shape[axis], step, body, evaluator.backwards if outermost else None)
 
     def visit(at: dict[int, tuple[Linear, int]]) -> None:
-        if evaluator.ahead is not None:
-            starts = [at[axis][0] for axis in range(len(shape))]
-            evaluator.ahead.ask(evaluator, dots, BlockOfRegisters(starts, blocks.steps, shape))
+        block = BlockOfRegisters([at[axis][0] for axis in range(len(shape))], blocks.steps, shape)
+        for following in (evaluator.ahead, evaluator.next_launch):
+            if following is not None:
+                following.ask(evaluator, dots, block)
         coordinates = [
             [At(at[axis][0] + i, axis == lane) for i in range(0, at[axis][1], target.lanes if axis == lane else 1)]
             for axis in range(len(shape))
