@@ -6,8 +6,7 @@ statements: a recurrence of 10 to 1000 operations a step.
 cold starts with empty caches, warm is a second process with those of the first. Both compiled another, tiny program
 before: so all systems have imported their libraries and made their back ends ready. process is a third one with empty
 caches, from its start to the end of the compile: Python, imports, back ends and all. Bytecode of the libraries is there
-for all systems. Each compiles in 7 processes, torch.compile in 3. A table has the stages of tempo_ir's cold compile of
-the decoder.
+for all systems. Each compiles in 7 processes, torch.compile in 3. Tables have the stages of tempo_ir's cold compiles.
 
 `python -m benchmarks.compile SYSTEM PROGRAM SIZE [--first]` compiles once and prints the seconds of each stage as JSON;
 with `--first` no other program before it, and its seconds are those of the process so far.
@@ -17,6 +16,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -39,50 +39,67 @@ ROUNDS, SLOW_ROUNDS = 7, 3
 
 
 def run(report: Report, quick: bool = False) -> None:
-    """Add rows of all programs and sizes, and a table of stages by layers."""
-    stages: dict[int, dict[str, float]] = {}
+    """Add rows of all programs and sizes, and a table of stages of each program."""
     for program, sizes in (QUICK if quick else SIZES).items():
-        for size in sizes:
-            case = {"program": program, UNIT[program]: size}
-            if report.wants(case):
-                found = starts(report, case, program, size, rounds=1 if quick else ROUNDS)
-                if program == "decoder":
-                    stages[size] = found
-    if stages:
-        report.sheets.append(stage_sheet(stages))
+        cases = {size: {"program": program, UNIT[program]: size} for size in sizes}
+        wanted = [Times(case, program, size) for size, case in cases.items() if report.wants(case)]
+        for number in range(1 if quick else ROUNDS):
+            for times in wanted:  # all sizes in each round, so that what else the machine does falls on all
+                times.add_round(number)
+        for times in wanted:
+            times.add_to(report)
+        if wanted:
+            report.sheets.append(stage_sheet(program, {times.size: times.least_stages() for times in wanted}))
 
 
-def starts(report: Report, case: Mapping[str, Any], program: str, size: int, rounds: int) -> dict[str, float]:
-    """Add the rows of all starts, all systems in turn; the stages of tempo_ir's quickest cold one."""
-    systems = [system for system in SYSTEMS if system != "torch.compile" or size <= SLOW[program]]
-    times: dict[str, dict[str, list[Measurement]]] = {start: {name: [] for name in systems} for start in STARTS}
-    stages: list[dict[str, float]] = []
-    for number in range(rounds):
-        for system in systems:
-            if system == "torch.compile" and number >= SLOW_ROUNDS:
+class Times:
+    """What was measured of a program of one size: runs by start and system, and the stages of tempo_ir's cold ones."""
+
+    def __init__(self, case: Mapping[str, Any], program: str, size: int) -> None:
+        self._case, self._program, self.size = case, program, size
+        self._runs: dict[str, dict[str, list[Measurement]]] = {start: {} for start in STARTS}
+        self._stages: list[dict[str, float]] = []
+
+    def add_round(self, number: int) -> None:
+        """Compile once in each system, from all starts; torch.compile sits out the later rounds and greater sizes."""
+        for system in SYSTEMS:
+            if system == "torch.compile" and (number >= SLOW_ROUNDS or self.size > SLOW[self._program]):
                 continue
             with tempfile.TemporaryDirectory() as caches, tempfile.TemporaryDirectory() as others:
                 for start in STARTS:
-                    found = process(system, program, size, Path(others if start == "process" else caches), start)
-                    times[start][system].append(Measurement(found.pop("wall"), found.pop("cpu")))
+                    own = Path(others if start == "process" else caches)
+                    found = process(system, self._program, self.size, own, start)
+                    runs = self._runs[start].setdefault(system, [])
+                    runs.append(Measurement(found.pop("wall"), found.pop("cpu")))
                     if system == "tempo_ir" and start == "cold":
-                        stages.append(found)
-    for start, measured in times.items():
-        for system, seconds in measured.items():
-            report.add("compile", {**case, "start": start}, system, seconds)
-        report.add_ratios("compile", {**case, "start": start}, measured)
-    return min(stages, key=lambda seconds: sum(seconds.values()))
+                        self._stages.append(found)
+
+    def add_to(self, report: Report) -> None:
+        """Add the rows of all starts."""
+        for start, runs in self._runs.items():
+            for system, seconds in runs.items():
+                report.add("compile", {**self._case, "start": start}, system, seconds)
+            report.add_ratios("compile", {**self._case, "start": start}, runs)
+
+    def least_stages(self) -> dict[str, float]:
+        """The stages of tempo_ir's quickest cold compile."""
+        return min(self._stages, key=lambda seconds: sum(seconds.values()))
 
 
-def stage_sheet(stages: Mapping[int, Mapping[str, float]]) -> Sheet:
-    """Seconds of each stage by layers."""
+def stage_sheet(program: str, stages: Mapping[int, Mapping[str, float]]) -> Sheet:
+    """Seconds of each stage of a program by its sizes."""
     names = list(dict.fromkeys(stage for seconds in stages.values() for stage in seconds))
-    sheet = Sheet("seconds of each stage, decoder, cold", ("stage", *(f"{layers} layers" for layers in stages)))
+    columns = ("stage", *(f"{UNIT[program]}={size}" for size in stages))
+    sheet = Sheet(f"seconds of each stage, {program}, cold", columns)
     for name in names:
         sheet.add(name, *(seconds.get(name, 0.0) for seconds in stages.values()))
     totals = [sum(seconds.values()) for seconds in stages.values()]
     sheet.add("in all", *totals)
-    sheet.add("... per layer", *(total / layers for layers, total in zip(stages, totals, strict=True)))
+    if program != "rnn":  # whose compile does not depend on T
+        sheet.add(
+            "... of each layer" if program == "decoder" else "... of each statement",
+            *(total / size for size, total in zip(stages, totals, strict=True)),
+        )
     proofs = [sum(spent for name, spent in seconds.items() if name.endswith(": proof")) for seconds in stages.values()]
     sheet.add("... share of the proofs", *(proof / total for proof, total in zip(proofs, totals, strict=True)))
     return sheet
@@ -116,8 +133,8 @@ def measure(system: str, program: str, size: int, first: bool) -> dict[str, floa
 
 def used_cpu() -> float:
     """Seconds of processors that this process and its children have taken."""
-    times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)  # os.times counts hundredths of a second
 
 
 def began() -> float:

@@ -56,6 +56,20 @@ sdg.program @no_loop dims(t: T) {
 
 // -----
 
+// a row would need all rows that the other letter stands for
+sdg.program @two_letters dims(t: T) {
+  %a = sdg.input "a" in (t) : tensor<8xf32>
+  %x = sdg.merge {t = 0 : %a[t], t > 0 : %x1[t - 1]} in (t) : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %x1 = sdg.tanh %x[t] in (t) : (tensor<8xf32>) -> tensor<8xf32>
+  %s = sdg.contract "tk,sk->" %x[0:T], %x1[0:T] : (tensor<8xf32>, tensor<8xf32>) -> tensor<f32>
+  sdg.output "s" %s : tensor<f32>
+}
+
+// CHECK-LABEL: sdg.program @two_letters
+// CHECK:         %s = sdg.contract "tk,sk->" %x[0:T], %x1[0:T]
+
+// -----
+
 // the caller has all rows
 sdg.program @output_too dims(t: T) {
   %a = sdg.input "a" in (t) : tensor<16x8xf32>

@@ -118,11 +118,11 @@ def rope(x: Tensor, position: Value, frequencies: Array | None = None) -> Tensor
 
 
 def rotation(position: Value, frequencies: Array, dtype: DType) -> tuple[Tensor, Tensor]:
-    """Cosine and sine of a position times each frequency: (width / 2,). Equal ones, as of layers, are recorded once."""
+    """Cosine and sine of a position times each frequency, in its shape. Equal ones, as of layers, are recorded once."""
     recording = current()
     at = (position.value, position.index) if isinstance(position, Tensor) else None
     at = position.expr if isinstance(position, Dim) else at
-    key = ("rotation", at, frequencies.dtype.str, frequencies.tobytes(), dtype.name)
+    key = ("rotation", at, frequencies.dtype.name, frequencies.shape, frequencies.tobytes(), dtype.name)
     if at is None or (*key, "cos") not in recording.constants:
         angle = el.cast(position, f32) * frequencies
         cos, sin = (el.cast(function(angle), dtype) for function in (el.cos, el.sin))

@@ -310,8 +310,13 @@ def reduced_axes(op: ReduceOp) -> Iterator[tuple[tuple[str, Slice], Place]]:
 
 
 def reduced_letters(op: ContractOp) -> Iterator[tuple[tuple[str, Slice], Place]]:
-    """The ranges that are read by all operands of a contraction that have a letter, which the result has not."""
+    """The ranges that are read by all operands of a contraction that have a letter, which the result has not; of a dim
+    that no other letter stands for: a row would need all rows of that one."""
     inputs, output = op.letters
+    letters_of: dict[str, set[str]] = {}
+    for letters, access in zip(inputs, op.accesses, strict=True):
+        for letter, (name, _) in zip(letters, ranges_of(access), strict=False):
+            letters_of.setdefault(name, set()).add(letter)
     for letter in dict.fromkeys("".join(inputs)):
         ranges: set[tuple[str, Slice] | None] = set()
         for letters, access in zip(inputs, op.accesses, strict=True):
@@ -319,7 +324,8 @@ def reduced_letters(op: ContractOp) -> Iterator[tuple[tuple[str, Slice], Place]]
                 own = dict(enumerate(ranges_of(access)))
                 ranges.add(own.get(letters.index(letter)) if letters.count(letter) == 1 else None)
         if letter not in output and len(ranges) == 1 and (only := next(iter(ranges))) is not None:
-            yield only, {"letter": letter}
+            if len(letters_of[only[0]]) == 1:
+                yield only, {"letter": letter}
 
 
 # ---- whether it can be, and pays ----

@@ -123,6 +123,28 @@ def test_what_is_rotated_by_one_position_shares_its_rotation() -> None:
     assert not np.array_equal(outputs["y0"], outputs["y2"])
 
 
+@pytest.mark.parametrize("is_flat_first", [True, False])
+def test_frequencies_of_another_shape_are_another_rotation(is_flat_first: bool) -> None:
+    frequencies = np.array([1, 2, 3, 4], np.float32)
+    rng = np.random.default_rng(0)
+    x = {"flat": rng.normal(size=(5, 8)).astype(np.float32), "heads": rng.normal(size=(5, 4, 2)).astype(np.float32)}
+    tables = {"flat": frequencies, "heads": frequencies[:, None]}
+
+    def program():
+        t, T = tp.dim("t")
+        for name in sorted(x, reverse=not is_flat_first):
+            rows = tp.input(name, tp.f32[x[name].shape[1:]], over=t)
+            tp.output(f"{name} rotated", llm.rope(rows, t, tables[name]))
+
+    outputs = run(program, **x)
+    for name, rows in x.items():
+        angle = np.arange(5.0).reshape(-1, *[1] * tables[name].ndim) * tables[name]
+        first, second = np.split(rows, 2, -1)
+        rotated = (first + 1j * second) * np.exp(1j * angle)
+        expected = np.concatenate([rotated.real, rotated.imag], -1)
+        np.testing.assert_allclose(outputs[f"{name} rotated"], expected, rtol=1e-5, atol=1e-6)
+
+
 def test_a_sharded_checkpoint_is_read(tiny: Path, tmp_path) -> None:
     from tempo_ir import nn
 

@@ -260,6 +260,17 @@ def test_what_waits_for_the_last_step_stays(program: Program):
     assert any("waits for the last step" in message for message in stays(program, memory=0))
 
 
+@pytest.mark.parametrize("spec", ["tk,sk->", "tk,sk->tk", "ti,sj->ij", "tk,sn->s"])
+def test_rows_beside_all_rows_of_the_same_dim_stay(spec: str):
+    """A range that two letters stand for: each row would need all those that the other one names."""
+
+    def program():
+        h, t, T = states()
+        tp.output("y", tp.einsum(spec, h[0:T].sum(1), tp.exp(h)[0:T].sum(1)))
+
+    stays(program, memory=0)
+
+
 def test_without_a_loop_it_stays_where_there_is_memory():
     assert stays(no_loop) == []
     before = apply(tp.program(no_loop)().module.clone(), *BEFORE)

@@ -241,6 +241,33 @@ def test_rows_of_several_extents(form: str) -> None:
     agree(program, SIZES, reads, lambda size: ((size,), (size,)))
 
 
+ONE_POINT: dict[str, tuple[Callable[[Any, Any], Any], int]] = {
+    "first": (lambda t, T: 0, 1),
+    "third": (lambda t, T: 2, 3),
+    "last": (lambda t, T: T - 1, 1),
+}
+
+
+@pytest.mark.parametrize("form", ONE_POINT)
+def test_rows_of_several_extents_at_one_point(form: str) -> None:
+    """What reads the rows of one point has a fixed extent; the gradient there is added to that of what reads all."""
+    index, at_least = ONE_POINT[form]
+
+    def program() -> None:
+        t, T = tp.dim("t", at_least=at_least)
+        x, w = (tp.input(name, tp.f64[()], over=t) for name in "xw")
+        rows = tp.cumsum((x * x)[0 : t + 1])
+        loss = value(tp, rows) * value(tp, rows[index(t, T)]) * w
+        tp.output("gx", tp.grad(loss, x))
+        tp.output("gw", tp.grad(loss, w))
+
+    def reads(x: Any, w: Any, size: int) -> list[torch.Tensor]:
+        sums = [torch.cumsum(x[: t + 1], 0) for t in range(size)]
+        return [value(torch, sums[t]) * value(torch, sums[index(t, size)]) * w[t] for t in range(size)]
+
+    agree(program, [size for size in SIZES if size >= at_least], reads, lambda size: ((size,), (size,)))
+
+
 def test_the_scalar_of_all() -> None:
     """A value over no dim is read at every point, and a product over dims of its own."""
 

@@ -58,7 +58,8 @@ class Readers:
         """Every axis brought to an extent that is the same for all readers of a point, so that they can be added.
 
         A leading axis whose slice moves with a `ragged` dim grows to all points of its own dim, an axis of the value
-        whose extent does to the greatest extent of the value; what is put in is zero. Raises Inexact, NotAffine.
+        whose extent does, or is another at points that are not read, to the greatest extent of the value; what is put
+        in is zero. Raises Inexact, NotAffine.
         """
         gradient = self.gradient
         for dim, entry, axis in self.leading():
@@ -66,7 +67,8 @@ class Readers:
                 gradient = self._spread(gradient, dim, entry, axis)
         padded: list[int] = []
         for axis, (extent, own) in enumerate(self._own_extents(gradient), 1):
-            if free_symbols(as_expr(extent)) & self.ragged:
+            differs = self.grown and extent != 1 and free_symbols(as_expr(own)) & set(domain_of(self.read.value).dims)
+            if differs or free_symbols(as_expr(extent)) & self.ragged:
                 gradient = self._lengthened(gradient, axis, extent, own)
                 padded.append(axis)
         return replace(self, gradient=gradient, padded=frozenset(padded))
@@ -131,7 +133,7 @@ class Readers:
         total = producer.sum(self._rows(producer, readers, box, count), range(count))
         if repeated:
             total = producer.mul(total, producer.count(repeated, total.tensor.element_type))
-        return self._shortened(producer, total)
+        return self._restated(producer, self._shortened(producer, total))
 
     def chosen(self, producer: GraphBuilder) -> Access:
         """The sum over all readers of their gradients of the producer's current point, 0 for those that do not read it.
@@ -155,6 +157,18 @@ class Readers:
         for axis in self.padded:
             take[-axis] = full(own[-axis])
         return producer.slice(total, tuple(take))
+
+    def _restated(self, producer: GraphBuilder, total: Access) -> Access:
+        """Extents as the type of the value has them: those of a reader are equal where it reads, `7` for `t + 4` at 3.
+
+        An axis along which the gradient is the same has extent 1 everywhere, and stays.
+        """
+        shape = list(shape_of(total.tensor))
+        varying = list(reversed(shape_of(self.gradient.tensor)))
+        for axis, own in enumerate(reversed(shape_of(self.read.value.type)), 1):
+            if axis <= len(shape) and varying[axis - 1] != 1 and not producer.is_equal(shape[-axis], own):
+                shape[-axis] = own
+        return producer.broadcast(total, shape)
 
     def _at(self, box: Index) -> tuple[Access, list[Extent]]:
         """The gradient read at a box of consumer points, and how often the box repeats each of the points read."""
