@@ -32,6 +32,7 @@ from tempo_ir.runtime.compiler import (
     KernelMade,
     Levels,
     Options,
+    check_asked,
     for_triton,
     kernels,
     launches,
@@ -123,7 +124,8 @@ def compile(
         if memory_budget is not None:
             raise CompileError("target 'reference' has no memory of its own to keep to a memory_budget: use cpu")
         return Interpreted(program)
-    budget = None if memory_budget is None else Budget(memory_budget, sizes or {})
+    budget = None if memory_budget is None else Budget.of(memory_budget, {} if sizes is None else sizes)
+    check_asked(without, remat, options)
     settings = Settings(frozenset(without), remat, check, budget, options)
     if target == "triton-interpret":
         return TritonInterpreted(program, settings)
