@@ -110,6 +110,26 @@ def test_rows_are_copied_before_as_many_loops_as_can_be(row: str, result: str, c
     agrees(text, program, (1, 2, 4))
 
 
+LEFT_OUT = """
+sdg.program @left_out dims(t: T){where} {{
+  %a = sdg.input "a" in (t) : tensor<3xf32>
+  %b = sdg.{begin} : tensor<3xf32>
+  %h = sdg.sin %a[t] in (t) : (tensor<3xf32>) -> tensor<3xf32>
+  %s = sdg.merge {{{first} : %b, true : %h[t]}} in (t where {shown}) : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  sdg.output "s" %s[t] in (t where {shown}) : tensor<3xf32>
+}}
+"""
+
+
+@pytest.mark.parametrize("begin", ['parameter "b"', "constant 1.0", "constant 0.0"])
+@pytest.mark.parametrize("first", ["t = T - 1", "t = 0", "t >= 3"])
+@pytest.mark.parametrize("shown", ["t ne 3", "t >= 1", "t mod 2 = 0", "t < T - 1"])
+def test_rows_that_an_output_leaves_out_are_not_begun(begin: str, first: str, shown: str) -> None:
+    """They stay zero, also at the sizes at which the row that is begun is one of them."""
+    text = LEFT_OUT.format(begin=begin, first=first, shown=shown, where=" where T >= 1")
+    agrees(text, planned(text), (1, 2, 3, 4, 5))
+
+
 def test_rows_that_only_data_counts_stay_in_the_loop_that_counts_them() -> None:
     """How many steps there are, hence whether `P` are, is not known before."""
     text = prefix("t < P : %a[t], t > 0 : %h[t - 1]", " where P >= 1", following="t: P - 1 to T - 1").replace(

@@ -7,7 +7,8 @@ caller gave for the parameter, which it overwrites. Copying the parameter to the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation
@@ -15,7 +16,7 @@ from xdsl.ir import Operation
 from tempo_ir.dialects.loop import DONATES, OutputOp, ParameterOp
 from tempo_ir.lowering.storage.in_place import may_be_overwritten
 from tempo_ir.lowering.storage.liveness import HELD, OPERAND, RESULT, CellUse
-from tempo_ir.lowering.storage.plan import Planned, Planner
+from tempo_ir.lowering.storage.plan import Planned, Planner, starts_of
 from tempo_ir.lowering.storage.starts import Start
 from tempo_ir.lowering.storage.uses import Use
 from tempo_ir.passes.remarks import remark
@@ -42,10 +43,16 @@ def mark_donations(planner: Planner, plan: Sequence[Planned]) -> list[tuple[Para
 
 
 def _may_share(planner: Planner, plan: Sequence[Planned], parameter: ParameterOp, output: OutputOp) -> bool:
-    starts = [start for planned in plan for start in planned.starts]
-    reads = [*_reads(planner, parameter, starts)]
-    writes = [*_writes(planner, plan, parameter, output)]
+    starts = starts_of(plan)
+    places: dict[Operation, int] = {start.op: number for number, start in enumerate(starts)}
+    reads = [_placed(use, places) for use in _reads(planner, parameter, starts)]
+    writes = [_placed(use, places) for use in _writes(planner, plan, parameter, output)]
     return not reads or not writes or planner.liveness.comes_before(reads, writes)
+
+
+def _placed(use: CellUse, places: Mapping[Operation, int]) -> CellUse:
+    """A use of a start, which has the number of the place where others may stand, moved behind those before it."""
+    return replace(use, moment=use.moment + (HELD + 1) * places.get(use.use.op, 0))
 
 
 def _reads(planner: Planner, parameter: ParameterOp, starts: Sequence[Start]) -> Iterator[CellUse]:

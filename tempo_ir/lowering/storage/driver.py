@@ -15,7 +15,7 @@ from tempo_ir.lowering.proofs import IllegalError, proving
 from tempo_ir.lowering.storage.check import Claim, Memory, check_storage
 from tempo_ir.lowering.storage.donation import mark_donations
 from tempo_ir.lowering.storage.frees import Free, insert_frees, last_reads
-from tempo_ir.lowering.storage.plan import Planned, Planner
+from tempo_ir.lowering.storage.plan import Planned, Planner, starts_of
 from tempo_ir.lowering.storage.rewrite import Rewriter
 from tempo_ir.lowering.storage.swap_check import SwapClaim, SwappedBuffer, check_swap
 from tempo_ir.lowering.storage.swaps import NotSwappedError, Swap, Swapped, apply_swap, find_swap
@@ -155,7 +155,7 @@ def _say_what_is_not_done(plan: Sequence[Planned], frees: Sequence[Free]) -> Non
 
 def _starts(plan: Sequence[Planned]) -> Iterator[tuple[Operation, tuple[Index, tuple[Operation, ...]]]]:
     """The operations that begin memories: the cells written, and what they took the place of."""
-    for start in [start for planned in plan for start in planned.starts]:
+    for start in starts_of(plan):
         yield start.op, (start.use.cells, start.replaced)
 
 

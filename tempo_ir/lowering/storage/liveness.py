@@ -134,6 +134,8 @@ class Liveness:
     def are_among(self, inner: Sequence[CellUse], outer: Sequence[CellUse]) -> bool:
         """Whether the uses of `outer` touch all cells that those of `inner` touch."""
         keys = [tuple((use.frame.pattern, use.cells) for use in uses) for uses in (inner, outer)]
+        if set(keys[0]) <= set(keys[1]):
+            return True
         return self._asked(("among", *keys), lambda: self._all_cells(inner).is_subset(self._all_cells(outer)))
 
     def last_reads(self, question: Question, number: int) -> list[tuple[Cond, Index]]:

@@ -49,6 +49,13 @@ class Planned:
         return tuple(entry for entry, dim in zip(cells, self.dims, strict=True) if dim is not None)
 
 
+def starts_of(plan: Sequence[Planned]) -> list[Start]:
+    """The starts of all memories, in the order in which those of one place stand: of outputs last, since an output may
+    lie in an array of the caller that another memory begins with."""
+    ordered = sorted(plan, key=lambda planned: planned.group.output is not None)
+    return [start for planned in ordered for start in planned.starts]
+
+
 @dataclass(frozen=True, slots=True)
 class _Shape:
     """How many rows of each dim live at once: None where no number says."""
@@ -232,7 +239,7 @@ class Planner:
             extent = self.space.bound(dim.name) if dim.extent is None else dim.extent
             if not all(self.liveness.lies_within(use, position, extent) for use in uses if use.use.writes):
                 return None
-        if len(group.members) > 1 and not self._shows_no_more(output, own, uses):
+        if not self._shows_no_more(output, own, uses):
             return None
         others = [position for position in range(len(group.dims)) if position not in own]
         question = Question(tuple(uses), len(group.dims), (_rows(output, self.space),))

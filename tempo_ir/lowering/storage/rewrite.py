@@ -26,7 +26,7 @@ from tempo_ir.index.domain import Domain, Space
 from tempo_ir.index.expr import TRUE, Expr, Index, free_symbols, negate
 from tempo_ir.index.isl import ceiling
 from tempo_ir.lowering.storage.liveness import Liveness
-from tempo_ir.lowering.storage.plan import Planned
+from tempo_ir.lowering.storage.plan import Planned, starts_of
 
 
 @dataclass
@@ -48,7 +48,7 @@ class Rewriter:
         """Give every memory of a plan its buffer; returns the buffer in which each buffer lies now."""
         buffers: dict[SSAValue, SSAValue] = {}
         accesses: dict[Operation, dict[tuple[bool, int], tuple[SSAValue, Index]]] = {}
-        for start in [start for planned in plan for start in planned.starts]:
+        for start in starts_of(plan):
             block = start.anchor.parent
             assert block is not None
             written = start.op if start.guard == TRUE else IfOp(start.guard, Region(Block([start.op])))
