@@ -44,7 +44,9 @@ LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-l
 PERSIST = "loop-persist"
 FUSE_ROWS = "loop-fuse-rows"
 """Of the CPU, behind loop-form-kernels."""
-OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", FUSE_ROWS, PERSIST, *GPU_PASSES}
+PEEL = "loop-peel-starts"
+"""Of the CPU, within loop-lower-kernels."""
+OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", FUSE_ROWS, PEEL, PERSIST, *GPU_PASSES}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
 MEMORY_PASSES = ("sdg-remat", "sdg-insert-swap", "loop-plan-storage")
 """Those that decide where rows are while they wait."""
@@ -164,7 +166,7 @@ def lower(
     if target not in ("cpu", "reference") and PERSIST not in without:
         run_passes(context, work, (PERSIST,), seconds, {}, notes)
     made = None if kernel_made is None else timed(kernel_made, seconds, "code")
-    run_pass(LOOP_PASSES[-1], work, seconds, partial(lower_kernels, work, target, made))
+    run_pass(LOOP_PASSES[-1], work, seconds, partial(lower_kernels, work, target, made, peel=PEEL not in without))
     seconds[LOOP_PASSES[-1]] -= seconds.get("code", 0.0)
     if target not in ("cpu", "reference"):
         run_passes(context, work, [name for name in GPU_PASSES if name not in without], seconds, {}, notes)
