@@ -285,7 +285,7 @@ class Plan:
         """
         The right operand, if it runs along K, is read by the dot-product form when few rows share it (the sums
         across lanes cost about 45 / K of the multiplications), else copied with K and N swapped in registers. If it
-        runs along N it is read in place, or packed where rows are far apart. Anything computed is computed once. The
+        runs along N it is read in place, or packed where enough rows share it. Anything computed is computed once. The
         left operand is read one scalar at a time, so what is not a plain load is kept.
         """
         lanes = self.target.lanes
