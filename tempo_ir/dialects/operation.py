@@ -116,14 +116,15 @@ class NominalOperation(IRDLOperation, metaclass=NominalMeta):
 
     def _take_operands(self, operands: Sequence[SSAValue]) -> None:
         """Read other values, from now on."""
+        taken = SSAValues(operands)
         for operand, use in zip(self._operands, self._operand_uses, strict=False):  # of no use where all were dropped
             operand.remove_use(use)
         uses: list[Use] = []
-        for number, operand in enumerate(operands):
+        for number, operand in enumerate(taken):
             use = Use(self, number)
             operand.add_use(use)
             uses.append(use)
-        self._operands, self._operand_uses = SSAValues(operands), tuple(uses)
+        self._operands, self._operand_uses = taken, tuple(uses)
         self._view = OpOperands(self)  # asked for ten times
 
     @property

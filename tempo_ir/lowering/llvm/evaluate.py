@@ -26,7 +26,7 @@ from tempo_ir.lowering.llvm.text import Register, Text
 if TYPE_CHECKING:
     from tempo_ir.dialects.tile.shape import DotOp
     from tempo_ir.lowering.llvm.access import Access
-    from tempo_ir.lowering.llvm.ahead import Ahead
+    from tempo_ir.lowering.llvm.ahead import Ahead, NextLaunch
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,8 @@ class Evaluator:
     accesses: dict[Hashable, Access] = field(default_factory=dict[Hashable, "Access"])
     ahead: Ahead | None = None
     """What products ask for, inside of a loop."""
+    next_launch: NextLaunch | None = None
+    """What they ask for beside that."""
     parts: dict[DotOp, Part] = field(default_factory=dict["DotOp", Part])
     """The dots of which only a piece is computed now."""
     streams: bool = False

@@ -42,7 +42,7 @@ from tempo_ir.dialects.tile.shape import (
 from tempo_ir.dialects.tile.structure import NEAR, STREAMS, TURNS, KernelOp
 from tempo_ir.lowering.llvm import access, contraction, random, reduction, values
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
-from tempo_ir.lowering.llvm.ahead import ask_first, ask_next
+from tempo_ir.lowering.llvm.ahead import NextLaunch, ask_first, ask_next
 from tempo_ir.lowering.llvm.elementwise import called_functions
 from tempo_ir.lowering.llvm.evaluate import Evaluator, Handler
 from tempo_ir.lowering.llvm.half import half_functions
@@ -298,5 +298,6 @@ def _lowering(state: _Kernel, known: _Known, assume: bool) -> Lowering:
     concurrent = DYNAMIC in grid or prod(grid) > 1
     evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment), called=state.called)
     evaluator.streams, evaluator.near = (place in state.kernel.attributes for place in (STREAMS, NEAR))
+    evaluator.next_launch = NextLaunch.of(state.kernel, known.programs)
     evaluator.backwards, evaluator.foresees_rows = state.backwards, state.target.foresees_rows
     return Lowering(evaluator, state.plan, state.target, state.arena, known.programs, concurrent)

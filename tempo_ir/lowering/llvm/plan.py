@@ -120,8 +120,8 @@ WORTH_KEEPING = 4
 """From this weight on a value is not computed twice."""
 
 DOT_PRODUCT_ROWS = 32
-"""Most rows of the left operand for which the dot-product form beats transposing the right one (measured: 1.1 to 2.2
-times as fast at 16 and 32 rows of 256 to 1024)."""
+"""Most rows of the left operand, those of other programs too, for which the dot-product form beats transposing the
+right one (measured: 1.1 to 2.2 times as fast at 16 and 32 rows of 256 to 1024; 0.65 for 256 rows in programs of 32)."""
 
 LANE_ROWS = 64
 """Most rows of the left operand that are lanes where the right one runs along K: it is then read in place, one number
@@ -290,9 +290,9 @@ class Plan:
 
     def _plan_dot(self, op: DotOp) -> None:
         """
-        The right operand, if it runs along K, is read by the dot-product form when the left one has few rows (the sums
+        The right operand, if it runs along K, is read by the dot-product form when few rows share it (the sums
         across lanes cost about 45 / K of the multiplications), else copied with K and N swapped in registers. If it
-        runs along N it is read in place, or packed where rows are far apart. Anything computed is computed once. The
+        runs along N it is read in place, or packed where enough rows share it. Anything computed is computed once. The
         left operand is read one scalar at a time, so what is not a plain load is kept.
         """
         lanes = self.target.lanes
@@ -300,7 +300,7 @@ class Plan:
         columns = shape_of(op.rhs)[1]
         along_columns, along_depth = self.runs_along(op.rhs, 1), self.runs_along(op.rhs, 0)
         dot_product = along_depth and not along_columns and self.runs_along(op.lhs, 1) and depth >= lanes
-        dot_product = dot_product and rows <= min(DOT_PRODUCT_ROWS, depth // 4)
+        dot_product = dot_product and rows * max(1, self._programs(op.rhs)) <= min(DOT_PRODUCT_ROWS, depth // 4)
         if self._has_lane_rows(op):
             self.storage[op.lhs] = Storage.ROWS
             return
