@@ -80,15 +80,17 @@ def _folder_bytes(folder: Path) -> int:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that others see whole or not at all. Raises OSError."""
-    handle, part = tempfile.mkstemp(PART, path.name, path.parent)
+    """Write a file that others see whole or not at all. Raises OSError, of that file."""
+    part: str | None = None
     try:
+        handle, part = tempfile.mkstemp(PART, path.name, path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
         os.replace(part, path)
-    except OSError:
-        Path(part).unlink(missing_ok=True)
-        raise
+    except OSError as error:
+        if part is not None:
+            Path(part).unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def where_kept() -> tuple[Path, int] | None:

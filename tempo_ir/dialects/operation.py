@@ -8,13 +8,18 @@ makes some ten thousand ops.
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from functools import cache
-from typing import Self
+from operator import attrgetter
+from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
-from xdsl.ir import Attribute, Block, Operation, OpOperands, OpResult, Region, SSAValue, SSAValues, Use
-from xdsl.irdl import IRDLOperation, OptionalDef
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpOperands, OpResult, Region, SSAValue, SSAValues, Use
+from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, OptionalDef, ParsePropInAttrDict, VariadicDef
+
+from tempo_ir.dialects.accessors import quick, segments
 
 NO_ATTRIBUTES: Mapping[str, Attribute] = {}
 
@@ -26,11 +31,64 @@ class NominalMeta(ABCMeta):
     __instancecheck__ = type.__instancecheck__
     __subclasscheck__ = type.__subclasscheck__
 
+    def __setattr__(cls, name: str, value: object) -> None:
+        super().__setattr__(name, quick(value))  # the decorator of ops sets accessors
+
+
+class Result(OpResult, metaclass=NominalMeta):
+    """A result of an operation, which equals itself alone."""
+
+    __hash__ = object.__hash__
+
+
+VALUES: frozenset[type] = frozenset({Result, OpResult, BlockArgument})
+"""All classes of values: xDSL's base of them asks for its subclasses each time."""
+
 
 class NominalOperation(IRDLOperation, metaclass=NominalMeta):
     """An operation, which equals itself alone."""
 
     __hash__ = object.__hash__
+
+    def __init__(
+        self,
+        *,
+        operands: Sequence[SSAValue | Operation | Sequence[SSAValue | Operation] | None] | None = None,
+        result_types: Sequence[Attribute | Sequence[Attribute] | None] | None = None,
+        properties: Mapping[str, Attribute | None] | None = None,
+        attributes: Mapping[str, Attribute | None] | None = None,
+        successors: Sequence[Block | Sequence[Block] | None] | None = None,
+        regions: Sequence[
+            Region
+            | Sequence[Operation]
+            | Sequence[Block]
+            | Sequence[Region | Sequence[Operation] | Sequence[Block]]
+            | None
+        ]
+        | None = None,
+    ) -> None:
+        """As xDSL has it: `initialise` does it, unless something is given in another form than is usual."""
+        layout = _layout(type(self))
+        values = _flat(operands or (), layout.operands, SSAValue)
+        types = _flat(result_types or (), layout.results, Attribute)
+        inner = _flat(regions or (), layout.regions, Region)
+        if successors or layout.is_unusual or values is None or types is None or inner is None:
+            super().__init__(
+                operands=operands,
+                result_types=result_types,
+                properties=properties,
+                attributes=attributes,
+                successors=successors,
+                regions=regions,
+            )
+            return
+        given = {name: value for name, value in (properties or {}).items() if value is not None}
+        if layout.has_segments:
+            given[AttrSizedOperandSegments.attribute_name] = segments(values[1])
+        others = {name: value for name, value in (attributes or {}).items() if value is not None}
+        self.initialise(
+            operands=values[0], result_types=types[0], properties=given, attributes=others, regions=inner[0]
+        )
 
     def initialise(
         self,
@@ -45,7 +103,7 @@ class NominalOperation(IRDLOperation, metaclass=NominalMeta):
     ) -> None:
         """What `Operation.__init__` does, for constructors to call: its setters and views take most of its time."""
         self._take_operands(operands)
-        self.results = SSAValues([OpResult(type, self, number) for number, type in enumerate(result_types)])
+        self.results = SSAValues([Result(type, self, number) for number, type in enumerate(result_types)])
         self.properties = dict(properties)
         self.attributes = dict(attributes)
         self.location = UNKNOWN_LOC if location is None else location
@@ -58,22 +116,37 @@ class NominalOperation(IRDLOperation, metaclass=NominalMeta):
 
     def _take_operands(self, operands: Sequence[SSAValue]) -> None:
         """Read other values, from now on."""
+        taken = SSAValues(operands)
         for operand, use in zip(self._operands, self._operand_uses, strict=False):  # of no use where all were dropped
             operand.remove_use(use)
         uses: list[Use] = []
-        for number, operand in enumerate(operands):
+        for number, operand in enumerate(taken):
             use = Use(self, number)
             operand.add_use(use)
             uses.append(use)
-        self._operands, self._operand_uses = SSAValues(operands), tuple(uses)
+        self._operands, self._operand_uses = taken, tuple(uses)
+        self._view = OpOperands(self)  # asked for ten times
 
     @property
     def operands(self) -> OpOperands:
-        return OpOperands(self)
+        return self._view
 
     @operands.setter
     def operands(self, new: Sequence[SSAValue]) -> None:
         self._take_operands(new)
+
+    def walk(self, *, reverse: bool = False, region_first: bool = False) -> Iterator[Operation]:
+        if reverse or region_first:
+            yield from super().walk(reverse=reverse, region_first=region_first)
+            return
+        yield self
+        for region in self.regions:
+            for block in region.blocks:
+                for op in ops_of(block):
+                    if op.regions:
+                        yield from op.walk()
+                    else:
+                        yield op
 
     @classmethod
     def create(
@@ -141,6 +214,93 @@ class NominalOperation(IRDLOperation, metaclass=NominalMeta):
         if clone_operands:  # an op may read itself
             copy._take_operands([values.get(operand, operand) for operand in self._operands])
         return copy
+
+
+SEQUENCES: frozenset[type] = frozenset({list, tuple, SSAValues})
+
+
+class Form(Enum):
+    """What is given for a definition."""
+
+    ONE = 0
+    OPTIONAL = 1
+    SEVERAL = 2
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Of the operands, results and regions that a class of ops defines."""
+
+    operands: tuple[Form, ...]
+    results: tuple[Form, ...]
+    regions: tuple[Form, ...]
+    has_segments: bool
+    """Whether a property says how many operands there are of each definition."""
+    is_unusual: bool
+    """Whether there is more to it."""
+
+
+@cache
+def _layout(kind: type[IRDLOperation]) -> Layout:
+    definition = kind.get_irdl_definition()
+    options = [option for option in definition.options if not isinstance(option, ParsePropInAttrDict)]
+    defined = definition.operands, definition.results, definition.regions
+    operands, results, regions = (tuple([_form(each) for _, each in part]) for part in defined)
+    has_segments = options == [AttrSizedOperandSegments(as_property=True)]
+    return Layout(operands, results, regions, has_segments, bool(options) and not has_segments)
+
+
+def _form(definition: object) -> Form:
+    if isinstance(definition, OptionalDef):
+        return Form.OPTIONAL
+    return Form.SEVERAL if isinstance(definition, VariadicDef) else Form.ONE
+
+
+def _flat(given: Sequence[Any], forms: tuple[Form, ...], kind: type) -> tuple[list[Any], tuple[int, ...]] | None:
+    """What is given, in one list, and how much of it there is of each definition; None where something is neither of
+    the kind nor, where it may be, missing or a sequence of such."""
+    if len(given) != len(forms):
+        return None
+    flat: list[Any] = []
+    sizes: list[int] = []
+    for each, form in zip(given, forms, strict=True):
+        is_missing = each is None and form is Form.OPTIONAL
+        if _is_a(each.__class__, kind):
+            flat.append(each)
+            sizes.append(1)
+        elif form is Form.SEVERAL and type(each) in SEQUENCES:
+            parts = cast("Sequence[Any]", each)
+            if not all(_is_a(part.__class__, kind) for part in parts):
+                return None
+            flat += parts
+            sizes.append(len(parts))
+        elif is_missing:
+            sizes.append(0)
+        else:
+            return None
+    return flat, tuple(sizes)
+
+
+@cache
+def _is_a(kind: type, of: type) -> bool:
+    return issubclass(kind, of)
+
+
+def maker_of(value: SSAValue) -> Operation | None:
+    """The op that made a value; None of an argument of a block. Sooner than to ask what its owner is."""
+    return getattr(value, "op", None)
+
+
+_first, _next = attrgetter("_first_op"), attrgetter("_next_op")
+
+
+def ops_of(block: Block) -> Iterator[Operation]:
+    """The ops of a block, of which the one at hand may be erased: `block.ops` in a fifth of the time."""
+    op: Operation | None = _first(block)
+    while op is not None:
+        following = _next(op)
+        yield op
+        op = following
 
 
 class Numbering:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -116,8 +116,9 @@ def element(tensor_type: Attribute) -> Attribute:
 
 def as_tensor(candidate: Attribute) -> Tensor:
     """`candidate` as a tensor type; raises VerifyException for any other type."""
-    if isinstance(candidate, TensorType):
-        return cast(Tensor, candidate)
+    found: Any = candidate
+    if type(found) is TensorType:
+        return found
     raise VerifyException(f"expected a tensor, got a value of type {candidate}")
 
 

@@ -102,7 +102,7 @@ def inverse_frequencies(width: int, parameters: Mapping[str, Any]) -> Array:
     return ((1 - smooth) * frequencies / factor + smooth * frequencies).astype(np.float32)
 
 
-def rope(x: Tensor, position: Value, frequencies: Array | None = None) -> Tensor:
+def rope(x: Tensor, position: Value, frequencies: Value | None = None) -> Tensor:
     """Rotate pairs of elements of the last axis by `position` times their frequency: (..., width) -> (..., width).
 
     Element k is paired with element k + width / 2, as Hugging Face's checkpoints are laid out.
@@ -117,15 +117,21 @@ def rope(x: Tensor, position: Value, frequencies: Array | None = None) -> Tensor
     return shapes.concat([first * cos - second * sin, second * cos + first * sin], -1)
 
 
-def rotation(position: Value, frequencies: Array, dtype: DType) -> tuple[Tensor, Tensor]:
+def rotation(position: Value, frequencies: Value, dtype: DType) -> tuple[Tensor, Tensor]:
     """Cosine and sine of a position times each frequency, in its shape. Equal ones, as of layers, are recorded once."""
+
+    def recorded() -> tuple[Tensor, Tensor]:
+        angle = el.cast(position, f32) * frequencies
+        return el.cast(el.cos(angle), dtype), el.cast(el.sin(angle), dtype)
+
     recording = current()
     at = (position.value, position.index) if isinstance(position, Tensor) else None
     at = position.expr if isinstance(position, Dim) else at
+    if at is None or not isinstance(frequencies, np.ndarray):
+        return recorded()
     key = ("rotation", at, frequencies.dtype.name, frequencies.shape, frequencies.tobytes(), dtype.name)
-    if at is None or (*key, "cos") not in recording.constants:
-        angle = el.cast(position, f32) * frequencies
-        cos, sin = (el.cast(function(angle), dtype) for function in (el.cos, el.sin))
+    if (*key, "cos") not in recording.constants:
+        cos, sin = recorded()
         recording.constants[(*key, "cos")], recording.constants[(*key, "sin")] = cos.value, sin.value
     cos, sin = (Tensor(recording, recording.constants[(*key, name)]) for name in ("cos", "sin"))
     return cos, sin

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, OpResult, Region
+from xdsl.ir import Operation, Region
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from tempo_ir.collection import collection_paused
+from tempo_ir.dialects.operation import maker_of, ops_of
 from tempo_ir.dialects.sdg import CustomGradientOp, GradOp, HostOp, InputOp, OutputOp, ParameterOp, ProgramOp, UntilOp
 from tempo_ir.frontend.arguments import Arguments, Result
 from tempo_ir.frontend.description import Array, HostInfo, InputInfo, OutputInfo, StateInfo
@@ -186,8 +187,8 @@ def remove_unused(recording: Recording) -> None:
         if op in needed:
             continue
         needed.add(op)
-        waiting += [value.op for value in op.operands if isinstance(value, OpResult)]
-    unused = [op for op in recording.block.ops if op not in needed]
+        waiting += [maker for value in op.operands if (maker := maker_of(value)) is not None]
+    unused = [op for op in ops_of(recording.block) if op not in needed]
     for op in unused:
         op.detach()
         op.drop_all_references()

@@ -23,6 +23,7 @@ from tempo_ir.dialects.loop import (
     ProgramOp,
     YieldOp,
 )
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.index.expr import TRUE, Cond, Index, Slice, Sym, compare, conj, negate
 from tempo_ir.index.hashing import HashedOnce
 
@@ -95,7 +96,7 @@ class _Walk:
     count: int = 0
 
     def block(self, block: Block, loops: tuple[ForOp, ...], frame: Frame, time: tuple[int, ...]) -> Iterator[Instance]:
-        for op in block.ops:
+        for op in ops_of(block):
             self.count += 1
             now = (*time, self.count)
             if isinstance(op, AccessOperation):

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, OpResult
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from tempo_ir.dialects.operation import maker_of, ops_of
 from tempo_ir.dialects.sdg import HostOp, OutputOp, ProgramOp, RequestOp, SourceOp, UntilOp
 from tempo_ir.graphs import reachable
 from tempo_ir.passes.remarks import count
@@ -35,7 +36,7 @@ from tempo_ir.passes.utilities import erase, programs
 
 def remove_dead_ops(program: ProgramOp) -> int:
     """Erase the ops that no output, host call, end of a dim or signature needs; how many there were."""
-    ops = list(program.body.block.ops)
+    ops = list(ops_of(program.body.block))
     needed = reachable((op for op in ops if isinstance(op, OutputOp | HostOp | UntilOp | SourceOp)), _producers)
     dead = [op for op in ops if (op.value.owner if isinstance(op, RequestOp) else op) not in needed]
     erase(dead)
@@ -43,7 +44,7 @@ def remove_dead_ops(program: ProgramOp) -> int:
 
 
 def _producers(op: Operation) -> Iterator[Operation]:
-    return (operand.op for operand in op.operands if isinstance(operand, OpResult))
+    return (maker for operand in op.operands if (maker := maker_of(operand)) is not None)
 
 
 @dataclass(frozen=True)

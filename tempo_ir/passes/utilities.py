@@ -24,6 +24,7 @@ from xdsl.pattern_rewriter import (
 )
 from xdsl.utils.exceptions import PassFailedException
 
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.sdg import (
     Access,
     AccessOp,
@@ -51,7 +52,7 @@ def programs(module: ModuleOp) -> Iterator[ProgramOp]:
 
 def sdg_ops(program: ProgramOp) -> list[SdgOp]:
     """The ops of a program in textual order, as a list that stays valid while the program changes."""
-    return [op for op in program.body.block.ops if isinstance(op, SdgOp)]
+    return [op for op in ops_of(program.body.block) if isinstance(op, SdgOp)]
 
 
 def check_counts(given: ModulePass, **least: int) -> None:

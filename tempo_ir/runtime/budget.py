@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import loop
 from tempo_ir.index.domain import Space
 from tempo_ir.lowering.kernels.layout import most_of
+from tempo_ir.reference.calls import whole_number
 from tempo_ir.runtime.compiler import Levels, Options, lower, program_of
 from tempo_ir.runtime.errors import CompileError
 from tempo_ir.runtime.memory import place, program_buffers, with_most
@@ -22,16 +24,27 @@ class Budget:
     bytes: int
     sizes: Mapping[str, int]
 
+    @staticmethod
+    def of(memory: object, sizes: object) -> Budget:
+        """The budget of a number of bytes and sizes by bound. Raises CompileError for what are none."""
+        most = whole_number(memory)
+        if most is None or most < 1:
+            raise CompileError(f"a memory budget is some bytes, got {memory!r}")
+        if not isinstance(sizes, Mapping):
+            raise CompileError(f"sizes are numbers by bound, got {sizes!r}")
+        numbers: dict[str, int] = {}
+        for name, size in cast("Mapping[str, object]", sizes).items():
+            number = whole_number(size)
+            if number is None or number < 0:
+                raise CompileError(f"sizes: {name} = {size!r}, a bound is an integer of 0 or more")
+            numbers[name] = number
+        return Budget(most, numbers)
+
     def checked(self, space: Space) -> Budget:
         """The budget, if it can be one of a program. Raises CompileError."""
-        if self.bytes < 1:
-            raise CompileError(f"a memory budget is some bytes, got {self.bytes}")
-        for name, size in self.sizes.items():
-            if name not in space.params:
-                listed = ", ".join(space.params) or "none"
-                raise CompileError(f"sizes: the program has no bound '{name}', only {listed}")
-            if size < 0:
-                raise CompileError(f"sizes: {name} = {size}, a bound is at least 0")
+        if unknown := [name for name in self.sizes if name not in space.params]:
+            listed = ", ".join(space.params) or "none"
+            raise CompileError(f"sizes: the program has no bound '{unknown[0]}', only {listed}")
         return self
 
 

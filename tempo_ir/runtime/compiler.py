@@ -7,11 +7,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, get_type_hints
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import PassFailedException
+from xdsl.utils.hints import isa
 
 from tempo_ir.dialects import loop, sdg
 from tempo_ir.dialects.sdg.locations import location_text
@@ -43,13 +44,15 @@ LOOP_PASSES = ("sdg-schedule", "loop-form-kernels", "loop-plan-storage", "loop-l
 PERSIST = "loop-persist"
 FUSE_ROWS = "loop-fuse-rows"
 """Of the CPU, behind loop-form-kernels."""
-OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", FUSE_ROWS, PERSIST, *GPU_PASSES}
+PEEL = "loop-peel-starts"
+"""Of the CPU, within loop-lower-kernels."""
+OPTIONAL = frozenset(DEFAULT_PIPELINE) - REQUIRED | {"loop-plan-storage", FUSE_ROWS, PEEL, PERSIST, *GPU_PASSES}
 """What a compile may leave out: without it a program is slower or takes more memory, and its numbers stay."""
 MEMORY_PASSES = ("sdg-remat", "sdg-insert-swap", "loop-plan-storage")
 """Those that decide where rows are while they wait."""
 ABOUT_ROWS = ("not computed anew", "over the budget", "not swapped", "its rows stay on the device")
 """How remarks begin that say why rows are kept."""
-REMAT_OPTIONS = frozenset({"budget", "block", "steps"})
+REMAT_OPTIONS = ("block", "budget", "steps")
 """What a compile may say of what is computed anew: the options of sdg-remat."""
 TARGETS = ("cpu", "triton", "reference", "triton-interpret")
 Options: TypeAlias = Mapping[str, str | bool | int | tuple[str, ...]]
@@ -137,8 +140,7 @@ def lower(
     Raises CompileError where one cannot be left out, or a pass or an option is not there, ProgramError where a pass
     refuses the program.
     """
-    if kept := sorted(set(without) - OPTIONAL):
-        raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
+    check_asked(without, remat, options)
     from tempo_ir.index import isl
 
     isl.forget()  # what is found in time does not depend on what was compiled before
@@ -164,7 +166,7 @@ def lower(
     if target not in ("cpu", "reference") and PERSIST not in without:
         run_passes(context, work, (PERSIST,), seconds, {}, notes)
     made = None if kernel_made is None else timed(kernel_made, seconds, "code")
-    run_pass(LOOP_PASSES[-1], work, seconds, partial(lower_kernels, work, target, made))
+    run_pass(LOOP_PASSES[-1], work, seconds, partial(lower_kernels, work, target, made, peel=PEEL not in without))
     seconds[LOOP_PASSES[-1]] -= seconds.get("code", 0.0)
     if target not in ("cpu", "reference"):
         run_passes(context, work, [name for name in GPU_PASSES if name not in without], seconds, {}, notes)
@@ -183,11 +185,8 @@ def pipeline_of(
     """The passes on a graph that `lower` runs, with the options of each."""
     pipeline = [(name, NO_OPTIONS) for name in default_pipeline(without)]
     if remat is not None:
-        if unknown := sorted(set(remat) - REMAT_OPTIONS):
-            listed = ", ".join(sorted(REMAT_OPTIONS))
-            raise CompileError(f"remat has no option '{unknown[0]}'; its options: {listed}")
         pipeline = list(recomputing_pipeline(graph.space.names, remat, without))
-    return with_options(pipeline, checked_options(options), without)
+    return with_options(pipeline, options, without)
 
 
 def joined_options(own: Mapping[str, Options], given: Mapping[str, Options]) -> Mapping[str, Options]:
@@ -201,16 +200,38 @@ def program_of(module: ModuleOp, kind: type[Kind]) -> Kind:
     return program
 
 
-def checked_options(options: Mapping[str, Options]) -> Mapping[str, Options]:
-    """Options of passes on the graph, by name. Raises CompileError for those that are not there."""
-    known = passes()
-    for name, given in options.items():
-        if name not in known:
+def check_asked(without: object, remat: object, options: object) -> None:
+    """Raise CompileError where passes to leave out, the options of sdg-remat, or those of passes on the graph by name
+    are none."""
+    if isinstance(without, str) or not isinstance(without, Collection):
+        raise CompileError(f"without is a collection of the names of passes, got {without!r}")
+    if kept := sorted(str(name) for name in set(cast("Collection[object]", without)) - OPTIONAL):
+        raise CompileError(f"the pass '{kept[0]}' cannot be left out; those that can: {', '.join(sorted(OPTIONAL))}")
+    if remat is not None:
+        _check_options("remat", "sdg-remat", REMAT_OPTIONS, remat)
+    for name, given in _named("options are", {} if options is None else options).items():
+        if name not in passes():
             raise CompileError(f"options: there is no pass '{name}' on the graph")
-        there = [field.name for field in fields(known[name]())]
-        if unknown := sorted(set(given) - set(there)):
-            raise CompileError(f"{name} has no option '{unknown[0]}'; its options: {', '.join(there) or 'none'}")
-    return options
+        _check_options(name, name, [field.name for field in fields(passes()[name]())], given)
+
+
+def _check_options(title: str, name: str, there: Collection[str], given: object) -> None:
+    """Raise CompileError for options of a pass that are not there, or of another type."""
+    types: dict[str, Any] = get_type_hints(passes()[name]())
+    for option, value in _named(f"the options of {title} are", given).items():
+        if option not in there:
+            raise CompileError(f"{title} has no option '{option}'; its options: {', '.join(there) or 'none'}")
+        hint = types[option]
+        if not isa(value, hint) or (isinstance(value, bool) and hint is not bool):
+            wanted = hint.__name__ if isinstance(hint, type) else str(hint)
+            raise CompileError(f"option '{option}' of {title} takes {wanted}, got {value!r}")
+
+
+def _named(what: str, given: object) -> Mapping[str, object]:
+    """What is given by name. Raises CompileError where it is not."""
+    if not isinstance(given, Mapping):
+        raise CompileError(f"{what} a mapping by name, got {given!r}")
+    return cast("Mapping[str, object]", given)
 
 
 def for_triton(levels: Levels) -> ModuleOp:

@@ -32,6 +32,7 @@ from tempo_ir.runtime.compiler import (
     KernelMade,
     Levels,
     Options,
+    check_asked,
     for_triton,
     kernels,
     launches,
@@ -123,7 +124,8 @@ def compile(
         if memory_budget is not None:
             raise CompileError("target 'reference' has no memory of its own to keep to a memory_budget: use cpu")
         return Interpreted(program)
-    budget = None if memory_budget is None else Budget(memory_budget, sizes or {})
+    budget = None if memory_budget is None else Budget.of(memory_budget, {} if sizes is None else sizes)
+    check_asked(without, remat, options)
     settings = Settings(frozenset(without), remat, check, budget, options)
     if target == "triton-interpret":
         return TritonInterpreted(program, settings)
@@ -212,6 +214,8 @@ class Executable(ABC):
         """
         if type(seed) is not int or seed >> 32:
             seed = seed_of(seed)
+        if not isinstance(donate, bool):
+            raise CallError(f"donate is True or False, got {donate!r}")
         parameters = self.init(seed) if state is None else _dict_of("state", state, "arrays by name, as of init(seed)")
         checked = self.signature.arguments(arguments, parameters, self._taken)
         started = {} if start is None else self._start(start)

@@ -17,18 +17,18 @@ from typing import Any
 
 import numpy as np
 from xdsl.ir import Operation
+from xdsl.rewriter import Rewriter
 
 from tempo_ir.dialects import loop
 from tempo_ir.dialects.sdg.locations import location_text
 from tempo_ir.lowering.costs import Work, work_of
-from tempo_ir.lowering.kernels.blocks import TARGETS
-from tempo_ir.lowering.kernels.loop_peel_starts import peel_starts
-from tempo_ir.lowering.kernels.loop_split_rows import split_rows
+from tempo_ir.lowering.kernels.loop_lower_kernels import prepare
 from tempo_ir.lowering.llvm.engine import compile_object, host_target, load_object
 from tempo_ir.lowering.llvm.host import CLOCKS, has_cycle_counter
 from tempo_ir.reference.calls import Outputs
 from tempo_ir.reference.dtypes import Array
 from tempo_ir.runtime.calls import Request
+from tempo_ir.runtime.compiler import PEEL
 from tempo_ir.runtime.errors import CallError
 from tempo_ir.runtime.executable import Executable, Native, check_executable
 from tempo_ir.runtime.frames import Callee, Frame
@@ -141,11 +141,12 @@ class Clocked(Native):
 
     @cached_property
     def _work(self) -> dict[str, Work]:
-        """The work of each kernel: that of the leaves that it was made of, whose sums over rows are cut in parts first.
-        Before the first of them a lowered program fills the memory of its literals, which is left out."""
+        """The work of each kernel: that of the leaves that it was made of, as they are prepared for kernels; of all
+        steps of a loop at once, that of the loop. Before the first of them a lowered program fills the memory of its
+        literals, which is left out."""
         formed = self.formed.clone()
-        split_rows(formed, TARGETS[self.target])
-        peel_starts(formed)
+        for kernel, steps in prepare(formed, self.target, peel=PEEL not in self.settings.without).items():
+            Rewriter.replace_op(kernel, steps)
         leaves = [op for op in formed.walk() if isinstance(op, loop.BodyOperation)]
         after = [op for op in self.program.walk() if isinstance(op, loop.LaunchOp | loop.BodyOperation)]
         made = dict(zip(leaves, after[len(after) - len(leaves) :], strict=True))

@@ -16,6 +16,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from tempo_ir.dialects import sdg
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.types import Extent, Shape, dtype_name, element, shape_of
 from tempo_ir.index import TRUE, And, Cond, Expr, Space, Sym, evaluate, free_symbols
 from tempo_ir.reference.calls import MOST_STEPS, typed_array_of, whole_number
@@ -100,7 +101,7 @@ class Signature:
     def of(program: sdg.ProgramOp) -> Signature:
         """The signature of an sdg program."""
         space = program.space
-        ops = list(program.body.block.ops)
+        ops = list(ops_of(program.body.block))
 
         def arrays(found: Iterable[Operation], kind: type[sdg.SourceOp | sdg.OutputOp]) -> dict[str, ArraySpec]:
             return {op.key.data: ArraySpec.of(op, space) for op in found if isinstance(op, kind)}

@@ -13,6 +13,7 @@ from inspect import Parameter
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -195,11 +196,14 @@ def read_arrays(arguments: Sequence[str]) -> dict[str, Array]:
         if not name or not file:
             raise UserError(f"--input {argument}: write name=file.npy")
         try:
-            arrays[name] = np.load(file, allow_pickle=False)
+            array = np.load(file, allow_pickle=False)
         except OSError as error:
             raise UserError(f"--input {argument}: {file}: {error.strerror or error}") from error
-        except ValueError as error:
+        except (ValueError, EOFError, BadZipFile) as error:
             raise UserError(f"--input {argument}: {file} is no .npy file of numbers: {error}") from error
+        if not isinstance(array, np.ndarray):
+            raise UserError(f"--input {argument}: {file} is no .npy file of one array: it holds several, by name")
+        arrays[name] = array
     return arrays
 
 

@@ -85,6 +85,8 @@ def _run(arguments: argparse.Namespace, sources: Sources) -> int:
         raise UserError("--precision is of products on a GPU: give --target triton or --emit-triton DIR")
     if arguments.profile and arguments.target != "cpu":
         raise UserError(f"target '{arguments.target}' has no profile: leave --profile, or give --target cpu")
+    if arguments.timeline is not None and not arguments.timeline.parent.is_dir():
+        raise UserError(f"--timeline {arguments.timeline}: there is no folder {arguments.timeline.parent}")
     executable = tempo_ir.compile(
         call.program.source,
         arguments.target,

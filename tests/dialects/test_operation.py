@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import pytest
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, UnitAttr
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, Region
+from xdsl.irdl import (
+    BaseAccessor,
+    BaseAttrAccessor,
+    get_accessors_from_op_def,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    region_def,
+    result_def,
+    var_operand_def,
+    var_result_def,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.loop import Loop
-from tempo_ir.dialects.operation import NominalOperation, Numbering
+from tempo_ir.dialects.operation import NominalOperation, Numbering, ops_of
 from tempo_ir.dialects.sdg import Access, AddOp, InputOp, NegOp, OutputOp, Sdg
 from tempo_ir.dialects.sdg.alike import Alike
 from tempo_ir.dialects.tile import Tile
+from tempo_ir.dialects.tile.attributes import INDEX, PointerType
+from tempo_ir.dialects.tile.memory import ViewOp
 from tempo_ir.dialects.types import DTYPES, tensor
 from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import Sym
@@ -20,6 +34,30 @@ from tests.dialects.sdg_support import parse_module
 OVER_T = Domain(("t",))
 HERE = (Sym("t"),)
 PLACE = FileLineColLoc(StringAttr("model.py"), IntAttr(3), IntAttr(1))
+
+
+@irdl_op_definition
+class NumberOp(NominalOperation):
+    name = "test.number"
+    result = result_def()
+
+    def __init__(self):
+        super().__init__(result_types=[INDEX])
+
+
+@irdl_op_definition
+class TakesOp(NominalOperation):
+    name = "test.takes"
+    first = operand_def()
+    others = var_operand_def()
+    made = var_result_def()
+    note = opt_prop_def()
+
+
+@irdl_op_definition
+class HoldsOp(NominalOperation):
+    name = "test.holds"
+    body = region_def()
 
 
 def an_input(key: str = "x", rows: int = 4, domain: Domain = OVER_T) -> InputOp:
@@ -117,3 +155,50 @@ def test_an_op_that_is_wrong_among_equal_ones_is_found() -> None:
     )
     with pytest.raises(VerifyException, match=r"%x\[t - 1\] reads"):
         module.verify()
+
+
+@pytest.mark.parametrize("dialect", [Sdg, Loop, Tile], ids=lambda dialect: dialect.name)
+def test_accessors_are_xdsls(dialect) -> None:
+    """Their kinds are known to xDSL's parser, and they answer as its own do."""
+    for op in dialect.operations:
+        given = get_accessors_from_op_def(op.get_irdl_definition(), None)
+        for name, accessor in given.items():
+            if isinstance(accessor, BaseAccessor | BaseAttrAccessor):
+                assert isinstance(op.__dict__[name], type(accessor)), (op.name, name)
+
+
+def test_segments_are_those_of_the_operands() -> None:
+    pointer = PointerType(DTYPES["f32"])
+    block = Block(arg_types=[pointer, INDEX, INDEX])
+    base, size, stride = block.args
+    view = ViewOp(base, [4, size], [stride, 1], offset=size)
+    assert (view.pointer, view.offset, list(view.dynamic), view.result) == (base, size, [size, stride], view.results[0])
+    bare = ViewOp(base, [4, 4], [4, 1])
+    assert (bare.pointer, bare.offset, list(bare.dynamic)) == (base, None, [])
+
+
+def test_an_op_is_made_of_what_xdsl_takes() -> None:
+    """Values, ops that have one, sequences; what is missing, or too much, is refused as by xDSL."""
+    block = Block(arg_types=[PointerType(DTYPES["f32"])])
+    one = NumberOp()
+    taken = TakesOp(operands=[one, [block.args[0], one.result]], result_types=[[INDEX, INDEX]])
+    assert list(taken.operands) == [one.result, block.args[0], one.result]
+    assert [result.type for result in taken.results] == [INDEX, INDEX]
+    plain = TakesOp(operands=[one.result, ()], result_types=[()], properties={"note": None})
+    assert (len(plain.operands), len(plain.results), plain.properties) == (1, 0, {})
+    for operands in ([one], [[one, one], []], [None, []]):
+        with pytest.raises(ValueError, match=r"Error in test\.takes builder|Expected 2"):
+            TakesOp(operands=operands, result_types=[()])
+
+
+def test_a_walk_is_xdsls_and_what_it_is_at_may_go() -> None:
+    inner = Region(Block([NumberOp(), NumberOp()]))
+    outer = HoldsOp(regions=[Region(Block([NumberOp(), HoldsOp(regions=[inner]), NumberOp()]))])
+    for form in ({}, {"reverse": True}, {"region_first": True}):
+        assert list(outer.walk(**form)) == list(Operation.walk(outer, **form))
+    block = outer.regions[0].block
+    seen = 0
+    for op in ops_of(block):
+        op.detach()
+        seen += 1
+    assert (seen, list(block.ops)) == (3, [])

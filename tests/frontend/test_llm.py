@@ -145,6 +145,19 @@ def test_frequencies_of_another_shape_are_another_rotation(is_flat_first: bool) 
         np.testing.assert_allclose(outputs[f"{name} rotated"], expected, rtol=1e-5, atol=1e-6)
 
 
+def test_frequencies_may_be_a_tensor() -> None:
+    x = np.random.default_rng(0).normal(size=(9, 16)).astype(np.float32)
+
+    def program():
+        t, T = tp.dim("t")
+        rows = tp.input("x", tp.f32[16], over=t)
+        tp.output("given", llm.rope(rows, t, tp.input("frequencies", tp.f32[8])))
+        tp.output("known", llm.rope(rows, t))
+
+    outputs = run(program, x=x, frequencies=llm.inverse_frequencies(16, {}))
+    np.testing.assert_array_equal(outputs["given"], outputs["known"])
+
+
 def test_a_sharded_checkpoint_is_read(tiny: Path, tmp_path) -> None:
     from tempo_ir import nn
 

@@ -38,6 +38,21 @@ def test_products_of_few_rows_are_cut_for_threads(rows: int, columns: int, depth
     assert -(-columns // block) == programs
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth", "block"),
+    [
+        (64, 256, 64, 32),
+        (256, 256, 256, 32),  # eight programs, for threads
+        (384, 384, 384, 48),
+        (512, 512, 512, 64),
+        (4096, 512, 512, 64),
+        (4096, 32, 32, 32),  # a row is little work
+    ],
+)
+def test_products_of_many_rows_read_the_right_operand_less_often(rows: int, columns: int, depth: int, block: int):
+    assert CPU.rows(rows, columns * depth) == block
+
+
 def test_few_rows_read_what_they_contract_whole():
     assert CPU.contracted(2048, (1, 64), f32, f32) == 2048
     assert CPU.contracted(2048, (4, 64), f32, f32) == 2048

@@ -86,3 +86,15 @@ def test_no_state_of_an_optimiser_is_copied() -> None:
     guards = {op.parent_op() for op in copies}
     assert all(isinstance(guard, IfOp) and str(guard.condition) == "0 >= I" for guard in guards)
     assert len(launches) == 5
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_it_can_be_left_out(steps: int) -> None:
+    recorded = tp.program(adam)()
+    with_it, without = tp.compile(recorded), tp.compile(recorded, without=("loop-peel-starts",))
+    assert not any(isinstance(op, IfOp) for op in without.levels.lowered.walk())
+    x = np.linspace(-1, 1, SIZE).astype(np.float32)
+    agree(without(x=x, I=steps), with_it(x=x, I=steps))
+    copied, read = (tp.profile(each, x=x, I=steps).kernels for each in (without, with_it))
+    assert sum("copy" in kernel.kernel for kernel in copied) >= (steps > 0)
+    assert not any("copy" in kernel.kernel for kernel in read) or steps == 0

@@ -11,10 +11,10 @@ from tempo_ir.dialects.tile.attributes import INDEX, PointerType
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.dialects.tile.shape import DotOp
 from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
-from tempo_ir.lowering.llvm.engine import host_target
+from tempo_ir.lowering.llvm.engine import compile_assembly, host_target
 from tempo_ir.lowering.llvm.invariant import loop_order, program_axes, program_levels
 from tempo_ir.lowering.llvm.jit import compile_kernel
-from tempo_ir.lowering.llvm.kernel import lower_kernel
+from tempo_ir.lowering.llvm.kernel import lower_kernel, module_text
 from tempo_ir.lowering.llvm.plan import Plan, Storage
 from tempo_ir.lowering.llvm.simplify import merge_equal
 from tempo_ir.lowering.llvm.target import AVX2, AVX512, SSE, Target
@@ -57,6 +57,48 @@ def test_products_of_some_rows(rows: int, target: str):
         kernels.rmsnorm_linear(np.random.default_rng(3), rows, 74, 37, 37),
     ):
         assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
+
+
+def many_rows(rows: int, columns: int, element: Attribute, *, turned: bool) -> KernelOp:
+    """x @ w, where x may lie the other way round, and with it the result."""
+    k = KernelBuilder(
+        "product", {"x": F32, "w": PointerType(element), "out": PointerType(f64 if element == f64 else f32)}
+    )
+    total = f64 if element == f64 else f32
+    x = k.load(
+        k.view(k["x"], [37, rows] if turned else [rows, 37]), (0, 37 if turned else rows), (0, rows if turned else 37)
+    )
+    x = (x.t if turned else x).to(total)
+    w = k.load(k.view(k["w"], [37, columns]), (0, 37), (0, columns)).to(total)
+    product = k.dot(x, w, k.const(0.0, total, [rows, columns]))
+    shape = (columns, rows) if turned else (rows, columns)
+    out = k.view(k["out"], list(shape))
+    k.store(product.t if turned else product, out, *((0, extent) for extent in shape))
+    return k.finish()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("rows", [23, 24, 31, 64])
+@pytest.mark.parametrize("columns", [15, 32, 40, 63, 64, 96, 100, 128, 160])
+@pytest.mark.parametrize(("turned", "element"), [(False, f32), (True, f32), (False, f64), (False, bf16)])
+def test_products_of_many_rows(rows: int, columns: int, turned: bool, element: Attribute, target: str):
+    """In blocks of one to four vectors, and what is left."""
+    out = np.zeros((columns, rows) if turned else (rows, columns), np.float64 if element == f64 else np.float32)
+    arguments = [
+        numbers(37, rows) if turned else numbers(rows, 37),
+        numbers(37, columns).astype(numpy_dtype(element)),
+        out,
+    ]
+    assert_same(many_rows(rows, columns, element, turned=turned), arguments, (), 1e-5, narrower(target))
+
+
+@pytest.mark.parametrize(("rows", "columns", "turned"), [(64, 64, False), (48, 32, True)])
+def test_blocks_of_many_rows_fit_the_registers(rows: int, columns: int, turned: bool):
+    """24 accumulators, four vectors, and one number at a time."""
+    code = lower_kernel(many_rows(rows, columns, f32, turned=turned), AVX512)
+    lines = compile_assembly(module_text([code], AVX512), AVX512).splitlines()
+    assert any("vfmadd231ps" in line for line in lines)
+    assert not [line for line in lines if "vmovaps" in line and "rsp" in line]
 
 
 @pytest.mark.parametrize(

@@ -93,9 +93,32 @@ def test_rows_of_the_next_launch_are_asked_for(
 
 
 @pytest.mark.parametrize(
+    ("rows", "advance", "shared", "lines"),
+    [
+        (64, 4096, False, 2 * 24),  # 256 lines by 11 blocks of registers, of which the last one has fewer rows
+        (64, -4096, True, 2 * 6),  # by those of four programs
+        (64, 0, False, 0),
+        (128, 4096, False, 0),  # as many as push out others
+        (16, 4096, False, 16),  # 64 lines by four blocks of 8 rows of 2 vectors
+    ],
+)
+def test_blocks_that_products_of_the_next_launch_read_are_asked_for(rows: int, advance: int, shared: bool, lines: int):
+    k = KernelBuilder("product", {"x": F32, "w": F32, "out": F32, "n": INDEX}, grid=[4])
+    m, own = k.program_id(0) * 64, k.program_id(0) * rows
+    x = k.load(k.view(k["x"], [4 * rows, 64], offset=k["n"]), (0 if shared else own, rows), (0, 64))
+    w = k.load(k.view(k["w"], [64, 256]), (0, 64), (m, 64))
+    product = k.dot(x, w, k.const(0.0, f32, [rows, 64]))
+    k.store(product, k.view(k["out"], [rows, 256]), (0, rows), (m, 64))
+    kernel = k.finish()
+    kernel.attributes[ADVANCES] = IntegersAttr((advance,))
+    assert asked(kernel).get("next", 0) == lines
+    assert_same(kernel, [numbers(5 * rows, 64), numbers(64, 256), np.zeros((rows, 256), np.float32), 64 * rows], (4,))
+
+
+@pytest.mark.parametrize(
     ("rows", "depth", "lines"),
     [
-        (64, 64, 2 * 16),  # of a block of 8 rows and 2 vectors, in each version
+        (64, 64, 2 * 40),  # of blocks of 6 and of 4 rows of 4 vectors, in each version
         (64, 8, 0),  # that is done before they are there
         (1, 64, 0),  # where to read the weights takes the time
     ],

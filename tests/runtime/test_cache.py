@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -416,6 +417,14 @@ def test_files_that_cannot_be_loaded(tmp_path, monkeypatch):
     path.write_bytes(Packed({**packed.header, "target": other}, packed.objects).to_bytes())
     with pytest.raises(CompileError, match=r"for a processor mill1; this one, .*, has no belt, spiller: compile the"):
         tp.load(path)
+
+
+def test_a_place_where_nothing_can_be_written_is_named(tmp_path):
+    compiled = tp.compile(running())
+    for path in (tmp_path, tmp_path / "absent" / "running"):
+        with pytest.raises(OSError, match=re.escape(f"'{path}'") + "$"):
+            compiled.save(path)
+    assert not list(tmp_path.parent.glob("*.part")) + list(tmp_path.iterdir())
 
 
 def test_what_has_no_code_is_not_saved(tmp_path):

@@ -75,6 +75,7 @@ def test_bounds_are_read_off_the_inputs(executable: tp.Executable) -> None:
         ({"state": {"w": [1, [2]]}}, "parameter 'w' is f32[4], got a list that makes no array: "),
         ({"start": [1]}, 'start is a dict of numbers by dim, as in start={"i": 40}, got a list'),
         ({"start": 3}, "start is a dict of numbers by dim"),
+        ({"donate": "w"}, "donate is True or False, got 'w'"),
         ({"hosts": [int]}, "hosts is a dict of functions by name, each of which makes a host object, got a list"),
         ({"x": [[1.0, 2.0], [3.0]]}, "input 'x' is f32[T, 4], got a list that makes no array: "),
         ({"x": [["a"] * 4]}, "input 'x' is f32[T, 4], got an array of <U1: convert it"),

@@ -216,7 +216,7 @@ def test_what_is_refused() -> None:
         tp.compile(program(), memory_budget=0)
     with pytest.raises(CompileError, match="the program has no bound 'B', only I, T"):
         tp.compile(program(), memory_budget=1000, sizes={"B": 3})
-    with pytest.raises(CompileError, match="T = -1, a bound is at least 0"):
+    with pytest.raises(CompileError, match="T = -1, a bound is an integer of 0 or more"):
         tp.compile(program(), memory_budget=1000, sizes={"T": -1})
     with pytest.raises(CompileError, match="target 'reference' has no memory of its own"):
         tp.compile(program(), "reference", memory_budget=1000)

@@ -168,3 +168,20 @@ def test_work_of_kernels_whose_sums_are_cut_in_parts():
 def test_what_is_no_executable(ask: Any):
     with pytest.raises(CallError, match=r"an executable is needed, as tempo_ir\.compile gives it: got a Program"):
         ask(layers())
+
+
+@pytest.mark.parametrize("steps", [1, 3, 70])
+def test_attention_of_all_steps_at_once_is_the_work_of_the_steps(steps: int):
+    @tp.program
+    def attention():
+        t, _ = tp.dim("t")
+        q, k, v = (tp.input(name, tp.f32[4, 64], over=t) for name in "qkv")
+        scores = tp.einsum("hd,khd->hk", q, k[0 : t + 1]) * 0.125
+        tp.output("y", tp.einsum("hk,khd->hd", tp.softmax(scores), v[0 : t + 1]))
+
+    draw, exe = np.random.default_rng(0), tp.compile(attention())
+    (found,) = tp.profile(exe, **{n: draw.normal(size=(steps, 4, 64)).astype(np.float32) for n in "qkv"}).kernels
+    assert found.launches == 1
+    assert "attend" in found.kernel
+    for name in ("operations", "bytes_moved"):
+        assert getattr(found, name) == value(getattr(exe.costs, name), {"T": steps})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdsl.context import Context
@@ -11,6 +13,7 @@ from xdsl.parser import Parser
 
 import tempo_ir as tp
 from tempo_ir.dialects.sdg import Sdg
+from tempo_ir.runtime.errors import CompileError
 from tempo_ir.tools.parsing import LocatedParser
 
 HERE = Path(__file__).read_text().splitlines()
@@ -75,3 +78,29 @@ def test_text(name, kind):
     else:
         assert "test_refusals.py" in message
         assert f": error: {op}: " in message
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"options": {"sdg-transpose": {"elements": "x"}}}, "option 'elements' of sdg-transpose takes int, got 'x'"),
+        ({"options": {"sdg-transpose": {"elements": True}}}, "option 'elements' of sdg-transpose takes int, got True"),
+        ({"options": {"sdg-transpose": {"elements": 1.5}}}, "option 'elements' of sdg-transpose takes int, got 1.5"),
+        ({"options": {"sdg-tile": {"static": 3}}}, "option 'static' of sdg-tile takes bool, got 3"),
+        ({"options": {"sdg-tile": None}}, "the options of sdg-tile are a mapping by name, got None"),
+        ({"options": "sdg-tile"}, "options are a mapping by name, got 'sdg-tile'"),
+        ({"remat": {"steps": None}}, "option 'steps' of remat takes int, got None"),
+        ({"remat": 3}, "the options of remat are a mapping by name, got 3"),
+        ({"without": "sdg-cse"}, "without is a collection of the names of passes, got 'sdg-cse'"),
+        ({"without": 3}, "without is a collection of the names of passes, got 3"),
+        ({"without": (3,)}, "the pass '3' cannot be left out"),
+        ({"memory_budget": "1MB"}, "a memory budget is some bytes, got '1MB'"),
+        ({"memory_budget": 1.5}, "a memory budget is some bytes, got 1.5"),
+        ({"memory_budget": True}, "a memory budget is some bytes, got True"),
+        ({"memory_budget": 10**6, "sizes": 3}, "sizes are numbers by bound, got 3"),
+        ({"memory_budget": 10**6, "sizes": {"T": "x"}}, "sizes: T = 'x', a bound is an integer of 0 or more"),
+    ],
+)
+def test_settings_of_another_type(settings: dict[str, Any], message: str):
+    with pytest.raises(CompileError, match=re.escape(message)):
+        tp.compile(through_a_host(), **settings)

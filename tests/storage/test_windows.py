@@ -117,3 +117,24 @@ def test_planner_and_checker_agree_on_what_a_kernel_may_overwrite(body: str, exp
     found, _ = program_uses(program)
     (read,) = [use for uses in found.values() for use in uses if not use.writes]
     assert reads_in_place(instance, 0) == may_be_overwritten(read) == expected
+
+
+@pytest.mark.parametrize(("steps", "storage"), [(3, "ring"), (70, "full")])
+def test_a_ring_of_nearly_all_rows_is_none(steps: int, storage: str) -> None:
+    """Of `g`, the rows from 1 on are needed: one less than the program declares."""
+
+    @tp.program
+    def program():
+        t, T = tp.dim("t", steps)
+        x = tp.input("x", tp.f32[4], over=t)
+        g = tp.tensor("g", tp.f32[4], over=t)
+        g[T - 1] = x
+        g[t] = tp.tanh(g[t + 1]) + x
+        tp.output("y", tp.sum(g[1:T] * x[0 : T - 1], axis=0))
+
+    executable = tp.compile(program())
+    dims = [op.buffer_type.dims for op in executable.program.body.walk() if isinstance(op, loop.AllocOp)]
+    assert [dim.storage for (dim,) in filter(None, dims)] == [storage]
+    x = np.random.default_rng(0).standard_normal((steps, 4), dtype=np.float32)
+    expected = tp.compile(program(), target="reference")(x=x)["y"]
+    np.testing.assert_allclose(executable(x=x)["y"], expected, rtol=1e-5, atol=1e-5)

@@ -253,6 +253,9 @@ def test_host_objects_come_from_modules(folder, capsys):
         ),
         (["scan.mlir", "--input", "x"], "error: --input x: write name=file.npy"),
         (["scan.mlir", "--input", "x=scan.mlir"], "error: --input x=scan.mlir: scan.mlir is no .npy file"),
+        (["scan.mlir", "--input", "x=empty.npy"], "error: --input x=empty.npy: empty.npy is no .npy file"),
+        (["scan.mlir", "--input", "x=two.npz"], "two.npz is no .npy file of one array: it holds several, by name"),
+        (["scan.mlir", "--set", "T=3", "--timeline", "absent/t.svg"], "absent/t.svg: there is no folder absent"),
         (
             ["scan.mlir", "--input", "x=wide.npy"],
             "error: input 'x' is f32[T, 4], got an array of shape (3, 5)",
@@ -285,6 +288,8 @@ def test_host_objects_come_from_modules(folder, capsys):
 )
 def test_mistakes_have_one_clean_message(folder, capsys, arguments, message):
     np.save("wide.npy", np.zeros((3, 5), np.float32))
+    np.savez("two.npz", a=np.zeros(2), b=np.zeros(3))
+    Path("empty.npy").touch()
     Path("binary.py").write_bytes(b"x = 1\0\n")
     assert run(*arguments) == 1
     printed = capsys.readouterr()

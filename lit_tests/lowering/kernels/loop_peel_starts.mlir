@@ -60,3 +60,31 @@ loop.program @back dims(t: 3) {
     loop.yield %a : tensor<4xf32>
   }
 }
+
+// -----
+
+// Downwards in steps of two, the first row is the greatest that the steps from the last one reach.
+
+// CHECK-LABEL: loop.program @every_second_row_back
+// CHECK-NOT:     loop.compute
+// CHECK:         loop.for t = 3 down to 0 step 2 {
+// CHECK-NEXT:      loop.if t = 2 {
+// CHECK-NEXT:        loop.compute ins(%{{.*}} = %s0, %{{.*}} = %x[t]) outs(%s) {
+loop.program @every_second_row_back dims(t: 4) {
+  %x = loop.input "x" : !loop.buffer<(t: full) 4xf32>
+  %s0 = loop.input "s0" : !loop.buffer<4xf32>
+  %s = loop.alloc : !loop.buffer<4xf32>
+  %y = loop.output "y" : !loop.buffer<4xf32>
+  loop.compute ins(%a = %s0) outs(%s) {
+    loop.yield %a : tensor<4xf32>
+  }
+  loop.for t = 3 down to 0 step 2 {
+    loop.compute ins(%a = %s, %b = %x[t]) outs(%s) {
+      %0 = sdg.mul %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      loop.yield %0 : tensor<4xf32>
+    }
+  }
+  loop.compute ins(%a = %s) outs(%y) {
+    loop.yield %a : tensor<4xf32>
+  }
+}

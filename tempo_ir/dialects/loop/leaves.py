@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, StringAttr, SymbolRefAttr, TensorType, i32
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolRefAttr, TensorType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -27,6 +27,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from tempo_ir.dialects.accessors import segments
 from tempo_ir.dialects.loop.attend import AttendOp
 from tempo_ir.dialects.loop.attributes import BufferType, PointAttr, TouchedAttr
 from tempo_ir.dialects.loop.fold import FoldOp
@@ -117,11 +118,6 @@ def _indices(indices: tuple[Index, ...]) -> ArrayAttr[IndexAttr]:
 @lru_cache(maxsize=4096)
 def _point(point: tuple[tuple[str, Expr], ...]) -> PointAttr:
     return PointAttr(point)
-
-
-@lru_cache(maxsize=1024)
-def _segments(reads: int, writes: int) -> DenseArrayBase[IntegerType]:
-    return DenseArrayBase.from_list(i32, [reads, writes])
 
 
 def _verify_access(access: BufferAccess) -> None:
@@ -231,7 +227,7 @@ class BodyOperation(AccessOperation, ABC):
             operands=[access.buffer for access in (*reads, *writes)],
             properties={
                 **access_properties(reads, writes, point),
-                "operandSegmentSizes": _segments(len(reads), len(writes)),
+                "operandSegmentSizes": segments((len(reads), len(writes))),
             },
             regions=[body],
         )

@@ -28,7 +28,7 @@ from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInte
 from xdsl.utils.exceptions import VerifyException
 
 from tempo_ir.dialects.loop.attributes import BufferType
-from tempo_ir.dialects.operation import NominalOperation
+from tempo_ir.dialects.operation import NominalOperation, ops_of
 from tempo_ir.dialects.sdg.attributes import CondAttr, EntryAttr, IndexAttr, SpaceAttr
 from tempo_ir.dialects.sdg.base import OpError
 from tempo_ir.dialects.sdg.symbols import call_start
@@ -150,7 +150,7 @@ class ProgramOp(LoopOperation):
 
 
 def _operations(block: Block) -> Iterator[Operation]:
-    for op in block.ops:
+    for op in ops_of(block):
         yield op
         if isinstance(op, ForOp | IfOp):
             for region in op.regions:
@@ -337,8 +337,8 @@ class ForOp(LoopOperation):
     be, which the memory of the program has room for and nothing but this loop may name.
     On a GPU `in one program` lets one launch run all iterations, and so does `in programs of 16 rows`, each of which
     runs them for its own rows (loop-persist says when); the meaning is that of the loop without.
-    The range is held as one slice `lower:upper:step` whatever the direction. The iterator is never negative: where that
-    is no matter of a constant, lowering passes prove it.
+    The range is held as one slice `lower:upper:step` whatever the direction, so that `3 down to 0 step 2` is 2, then 0.
+    The iterator is never negative: where that is no matter of a constant, lowering passes prove it.
     """
 
     name = "loop.for"
@@ -409,8 +409,24 @@ class ForOp(LoopOperation):
 
     @property
     def down(self) -> bool:
-        """Whether the loop runs from `upper - 1` to `lower`."""
+        """Whether the loop runs to `lower`, from the greatest iterator of the range."""
         return self.down_attr is not None
+
+    @property
+    def first(self) -> Expr:
+        """The iterator of the first iteration, where there is one."""
+        return self._greatest if self.down else self.lower
+
+    @property
+    def last(self) -> Expr:
+        """The iterator of the last iteration, where there is one."""
+        return self.lower if self.down else self._greatest
+
+    @property
+    def _greatest(self) -> Expr:
+        if self.step == 1:
+            return self.upper - 1
+        return self.lower + (self.upper - 1 - self.lower) // self.step * self.step
 
     @property
     def until(self) -> tuple[SSAValue, Index] | None:

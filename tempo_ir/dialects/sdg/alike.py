@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from xdsl.ir import Operation, OpResult
+from xdsl.ir import Operation
 from xdsl.traits import Pure
 
-from tempo_ir.dialects.operation import Numbering
+from tempo_ir.dialects.operation import Numbering, maker_of
 from tempo_ir.dialects.sdg.base import SdgOp
 
 Key: TypeAlias = tuple[object, ...]
@@ -43,9 +43,9 @@ class Alike:
         number = self._number
         parts: list[object] = [type(op), *op.properties, None]
         for value in op.operands:
-            if type(value) is not OpResult:
+            owner = maker_of(value)
+            if owner is None:
                 return None
-            owner = value.op
             domain = number(owner.properties["domain"]) if isinstance(owner, SdgOp) else -1
             parts += number(value.type), type(owner), domain
         parts.append(None)

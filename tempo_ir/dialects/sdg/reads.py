@@ -10,6 +10,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.sdg.attributes import TokenType
 from tempo_ir.dialects.sdg.base import SdgOp, check_results
 from tempo_ir.dialects.sdg.inference import Extents
@@ -35,7 +36,7 @@ from tempo_ir.index.rules import at_least_zero
 
 def program_ops(program: ProgramOp) -> list[SdgOp]:
     """The sdg ops of a program, in textual order."""
-    return [op for op in program.body.ops if isinstance(op, SdgOp)]
+    return [op for op in ops_of(program.body.block) if isinstance(op, SdgOp)]
 
 
 def read_domain(op: SdgOp, number: int) -> Domain:

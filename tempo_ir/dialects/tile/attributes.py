@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -30,6 +31,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
+from tempo_ir.dialects.operation import VALUES
+
 INDEX = IndexType()
 """The type of addresses, loop counters and sizes: 64 bits, scalars only."""
 
@@ -40,6 +43,9 @@ runs along. A name for readers: `{along = "k"}`."""
 UI8 = IntegerType(8, Signedness.UNSIGNED)
 UI32 = IntegerType(32, Signedness.UNSIGNED)
 """The type of a word of random bits."""
+
+FLOATS: Mapping[type, int] = {Float16Type: 16, BFloat16Type: 16, Float32Type: 32, Float64Type: 64}
+"""The types of numbers with a fraction, and their bits."""
 
 DYNAMIC = DYNAMIC_INDEX
 """A size or stride that is not a number in the type (printed `?`)."""
@@ -113,12 +119,13 @@ class Kind(CustomDirective):
 
 def integer_type(element: Attribute) -> IntegerType | None:
     """`element` if it is an integer type (i1 too, `index` not)."""
-    return cast(IntegerType, element) if isinstance(element, IntegerType) else None
+    found: Any = element if type(element) is IntegerType else None
+    return found
 
 
 def is_float(element: Attribute) -> bool:
     """Is `element` f16, bf16, f32 or f64?"""
-    return isinstance(element, (Float16Type, BFloat16Type, Float32Type, Float64Type))
+    return type(element) in FLOATS
 
 
 def is_bool(element: Attribute) -> bool:
@@ -130,7 +137,7 @@ def is_bool(element: Attribute) -> bool:
 def is_integer(element: Attribute) -> bool:
     """Is `element` an integer of 8 to 64 bits or `index` (but not i1)?"""
     integer = integer_type(element)
-    return isinstance(element, IndexType) or (integer is not None and integer.width.data > 1)
+    return type(element) is IndexType or (integer is not None and integer.width.data > 1)
 
 
 def is_unsigned(element: Attribute) -> bool:
@@ -141,12 +148,12 @@ def is_unsigned(element: Attribute) -> bool:
 
 def bit_width(element: Attribute) -> int:
     """Bits of one value of `element` in a register; `index` counts 64."""
-    if isinstance(element, IndexType):
+    if (bits := FLOATS.get(type(element))) is not None:
+        return bits
+    if type(element) is IndexType:
         return 64
     if (integer := integer_type(element)) is not None:
         return integer.width.data
-    if isinstance(element, (Float16Type, BFloat16Type, Float32Type, Float64Type)):
-        return element.bitwidth
     raise VerifyException(f"{element} is no element type of a tile")
 
 
@@ -176,7 +183,7 @@ class TileType(ParametrizedAttribute, TypeAttribute):
     @staticmethod
     def of(shape: Sequence[int], element: Attribute) -> Attribute:
         """The type of a value of `shape`: a tile, or `element` itself where `shape` is empty."""
-        return TileType(IntegersAttr(tuple(shape)), element) if len(shape) else element
+        return _tile(tuple(shape), element) if len(shape) else element
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -194,6 +201,12 @@ class TileType(ParametrizedAttribute, TypeAttribute):
         if any(extent <= 0 for extent in self.shape.data):
             raise VerifyException("extents of a tile are static and positive")
         verify_element(self.element, "a tile")
+
+
+@lru_cache(maxsize=1024)
+def _tile(shape: tuple[int, ...], element: Attribute) -> TileType:
+    """A kernel has few types, and one is two attributes to make and check."""
+    return TileType(IntegersAttr(shape), element)
 
 
 @irdl_attr_definition
@@ -240,16 +253,23 @@ class ViewType(ParametrizedAttribute, TypeAttribute):
         verify_element(self.element, "a view")
 
 
+SHAPED: frozenset[type] = frozenset({TileType, ViewType})
+
+
+def _type_of(type_or_value: Any) -> Any:
+    return type_or_value.type if type(type_or_value) in VALUES else type_or_value
+
+
 def shape_of(type_or_value: Attribute | SSAValue) -> tuple[int, ...]:
     """Extents of a tile or view (`DYNAMIC` where unknown), `()` of a scalar."""
-    type_ = type_or_value.type if isinstance(type_or_value, SSAValue) else type_or_value
-    return type_.shape.data if isinstance(type_, (TileType, ViewType)) else ()
+    type_ = _type_of(type_or_value)
+    return type_.shape.data if type(type_) in SHAPED else ()
 
 
 def element_of(type_or_value: Attribute | SSAValue) -> Attribute:
     """Element type of a tile, view or pointer; a scalar's own type."""
-    type_ = type_or_value.type if isinstance(type_or_value, SSAValue) else type_or_value
-    return type_.element if isinstance(type_, (TileType, ViewType, PointerType)) else type_
+    type_ = _type_of(type_or_value)
+    return type_.element if type(type_) in SHAPED or type(type_) is PointerType else type_
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:

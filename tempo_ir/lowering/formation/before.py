@@ -17,6 +17,7 @@ from tempo_ir.dialects.loop import (
     ProgramOp,
     YieldOp,
 )
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.sdg.locations import location_text, value_text
 from tempo_ir.index.expr import Expr, Index, index_text
 from tempo_ir.lowering.instances import Instance, instances
@@ -107,7 +108,7 @@ def work_of(instance: Instance) -> Work:
 
 
 def _inside(block: Block) -> tuple[Inner, ...]:
-    return tuple([_inner(op) for op in block.ops if not isinstance(op, YieldOp)])
+    return tuple([_inner(op) for op in ops_of(block) if not isinstance(op, YieldOp)])
 
 
 def _inner(op: Operation) -> Inner:

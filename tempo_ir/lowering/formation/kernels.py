@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from tempo_ir.dialects.loop import KernelOp, YieldOp
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.lowering.formation.fusion import Group, external_reads
 from tempo_ir.lowering.formation.leaf import Leaf, Row, row_of
 
@@ -43,7 +44,7 @@ def kernel_of(group: Group, leaves: Sequence[Leaf], *, emptied: bool) -> KernelO
 
 def _add_ops(body: Block, leaf: Leaf, values: dict[SSAValue, SSAValue], *, moved: bool) -> None:
     """Add the ops of a leaf to a body, or copies of them, on the values given; notes there what copies make."""
-    for op in list(leaf.op.body.block.ops):
+    for op in ops_of(leaf.op.body.block):
         if isinstance(op, YieldOp):
             continue
         if moved:

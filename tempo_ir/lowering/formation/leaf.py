@@ -8,6 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import BodyOperation, BufferAccess, YieldOp
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.index import Index
 from tempo_ir.lowering.formation.rules import Cost, cost_of
 
@@ -44,7 +45,7 @@ class Leaf:
         """The leaf of an operation."""
         block = op.regions[0].block
         work = next((inner for inner in block.ops if type(inner) not in _NO_WORK), None)
-        depends = not AT_A_POINT.isdisjoint(map(type, block.ops))
+        depends = not AT_A_POINT.isdisjoint(map(type, ops_of(block)))
         return Leaf(op, block.args, op.reads, op.writes, op.yielded, work, cost_of(work), depends)
 
     @property

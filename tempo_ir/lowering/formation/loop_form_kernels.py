@@ -35,6 +35,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.loop import AllocOp, BodyOperation, ForOp, IfOp, ProgramOp
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.lowering.formation.before import noted
 from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.check import check_kernels
@@ -98,7 +99,7 @@ def blocks_of(program: ProgramOp) -> list[Block]:
     """The blocks of the program that hold operations of the loop dialect, outer ones first."""
     found = [program.body.block]
     for block in found:
-        for op in block.ops:
+        for op in ops_of(block):
             if op.regions and not isinstance(op, BodyOperation):
                 found += [inner for region in op.regions for inner in region.blocks]
     return found
@@ -106,7 +107,7 @@ def blocks_of(program: ProgramOp) -> list[Block]:
 
 def join_guards(block: Block) -> None:
     """Make guards of a block that test the same condition one, where nothing has to run in between."""
-    conditions = [op.condition for op in block.ops if isinstance(op, IfOp)]
+    conditions = [op.condition for op in ops_of(block) if isinstance(op, IfOp)]
     if len(set(conditions)) == len(conditions):
         return
     graph = BlockGraph(block)

@@ -11,7 +11,7 @@ to make.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -77,20 +77,24 @@ def is_row_by_row(op: Operation) -> bool:
 
 def has_product_axes(bodies: Iterable[Block], least: int = 2) -> bool:
     """Whether bodies have `product_axes`."""
-    products = [op for body in bodies for op in body.ops if isinstance(op, sdg.ContractOp)]
-    extents = [extent for op in products for extent in shape_of(op.result.type)]
-    return any(not isinstance(extent, int) or extent >= least for extent in extents)
+    return any(True for _ in _axes_of_products(bodies, least))
 
 
 def product_axes(bodies: Iterable[Block], classes: AxisClasses, least: int = 2) -> list[Axis]:
     """The axes that may be rows, of no fewer than `least`: those of products, the ones of which only a call knows the
     extent first."""
     found: dict[Axis, Extent] = {}
+    for axis, extent in _axes_of_products(bodies, least):
+        found.setdefault(classes.find(axis), extent)
+    return sorted(found, key=lambda axis: isinstance(found[axis], int))
+
+
+def _axes_of_products(bodies: Iterable[Block], least: int) -> Iterator[tuple[Axis, Extent]]:
+    """Each axis of each product, with its extent, of no fewer than `least`."""
     for op in [op for body in bodies for op in body.ops if isinstance(op, sdg.ContractOp)]:
         for number, extent in enumerate(shape_of(op.result.type)):
             if not isinstance(extent, int) or extent >= least:
-                found.setdefault(classes.find((op.result, number)), extent)
-    return sorted(found, key=lambda axis: isinstance(found[axis], int))
+                yield (op.result, number), extent
 
 
 def row_axes(blocks: Sequence[Block], classes: AxisClasses, axis: Axis) -> list[tuple[Axis, ...]]:

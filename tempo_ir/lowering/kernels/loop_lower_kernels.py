@@ -99,11 +99,16 @@ class LoopLowerKernelsPass(ModulePass):
 
 
 def lower_kernels(
-    module: ModuleOp, target: str, made: Callable[[KernelOp], None] | None = None, *, join: bool = True
+    module: ModuleOp,
+    target: str,
+    made: Callable[[KernelOp], None] | None = None,
+    *,
+    join: bool = True,
+    peel: bool = True,
 ) -> None:
     """Lower a module in place; each kernel is handed to `made` as soon as it is there, before it stands in the module
-    and its pointers have the names that suit all launches. For a GPU loop-split-softmax comes before, and
-    loop-join-siblings after.
+    and its pointers have the names that suit all launches. `prepare` comes before, without loop-peel-starts unless
+    `peel`; for a GPU loop-join-siblings after, with `join`.
 
     Raises PassFailedException for a target that there is not, and a leaf that cannot run there.
     """
@@ -111,11 +116,7 @@ def lower_kernels(
         raise PassFailedException(f"unknown target '{target}'; use one of {', '.join(sorted(TARGETS))}")
     names: set[str] = set()
     for program in [program for program in module.ops if isinstance(program, ProgramOp)]:
-        split_softmax(program, TARGETS[target])
-        blocked = block_queries(program) if target == "cpu" else {}
-        split_rows(program, TARGETS[target])
-        if target == "cpu":
-            peel_starts(program)
+        blocked = prepare(program, target, peel=peel)
         order_axes(program)
         places = where_read(program) if target == "cpu" else dict[BodyOperation, str]()
         lowering = _Lowering(program, target, names, made, blocked, places)
@@ -142,6 +143,17 @@ def lower_kernels(
         kernels = {name: kernel for name, kernel in kernels.items() if name in used}
         name_pointers(launches, kernels)
         module.body.block.add_ops(kernels.values())
+
+
+def prepare(program: ProgramOp, target: str, *, peel: bool = True) -> dict[BodyOperation, ForOp]:
+    """Rewrite the leaves of a program for kernels of a target: each is one launch from then on. Gives those that are
+    all steps of a loop, with the loop that each stands for."""
+    split_softmax(program, TARGETS[target])
+    blocked = block_queries(program) if target == "cpu" else {}
+    split_rows(program, TARGETS[target])
+    if target == "cpu" and peel:
+        peel_starts(program)
+    return blocked
 
 
 @dataclass

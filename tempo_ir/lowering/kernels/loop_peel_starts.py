@@ -177,7 +177,7 @@ def _peel(starts: list[_Start]) -> None:
     first, given = kernel.clone(), {start.buffer: start.given for start in starts}
     for number, buffer in enumerate(kernel.ins):
         first.operands[number] = given.get(buffer, buffer)
-    begins = compare("=", Sym(loop.iterator), loop.upper - 1 if loop.down else loop.lower)
+    begins = compare("=", Sym(loop.iterator), loop.first)
     branch = IfOp(begins, Region(Block([first])), Region(Block()))
     branch.location = kernel.location
     inside.insert_op_before(branch, kernel)

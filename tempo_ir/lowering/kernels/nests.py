@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import AttendOp, FoldOp, SharesOp
+from tempo_ir.dialects.operation import maker_of
 from tempo_ir.dialects.sdg.inference import widest_element
 from tempo_ir.dialects.types import Extent, Shape, shape_of
 from tempo_ir.index import Const, Expr, as_expr, simplify
@@ -363,8 +364,8 @@ def _ops(sinks: Sequence[Sink], *, below_products: bool = True) -> list[Operatio
     found: dict[Operation, None] = {}
     waiting = [sink.value for sink in sinks]
     while waiting:
-        op = waiting.pop().owner
-        if not isinstance(op, Operation) or op in found:
+        op = maker_of(waiting.pop())
+        if op is None or op in found:
             continue
         found[op] = None
         if below_products or not isinstance(op, sdg.ContractOp) or any(map(_is_dear, op.inputs)):

@@ -22,6 +22,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import AttendOp, PartsOp
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import ReduceKind
 from tempo_ir.dialects.types import Extent, shape_of
@@ -41,7 +42,7 @@ def is_computed_by_rows(block: Block) -> bool:
     if len({shape_of(value.type) for value in yielded}) > 1 or any(isinstance(v.owner, PartsOp) for v in yielded):
         return True
     made: set[SSAValue] = set()
-    for op in block.ops:
+    for op in ops_of(block):
         reads = any(operand in made for operand in op.operands)
         if reads and isinstance(op, sdg.ContractOp):
             return not any(isinstance(other, sdg.SoftmaxOp | AttendOp) for other in block.ops)

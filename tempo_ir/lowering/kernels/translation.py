@@ -10,6 +10,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.loop import BodyOperation, BufferAccess, BufferType, FoldOp, SharesOp, YieldOp, enclosing_loops
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.tile.attributes import PointerType
 from tempo_ir.dialects.tile.structure import KernelOp
@@ -71,7 +72,7 @@ def _ops_key(block: Block) -> Hashable:
     """The ops of a body up to names, those of its folds too."""
     values: dict[SSAValue, int] = {argument: number for number, argument in enumerate(block.args)}
     ops: list[Hashable] = []
-    for op in block.ops:
+    for op in ops_of(block):
         operands = tuple(values[operand] for operand in op.operands)
         inner = tuple(_ops_key(region.block) for region in op.regions)
         ops.append((op.name, frozenset(op.properties.items()), operands, op.result_types, inner))
@@ -81,11 +82,11 @@ def _ops_key(block: Block) -> Hashable:
 
 def _all_ops(leaf: BodyOperation) -> list[Operation]:
     """The ops of a leaf, those in its folds too."""
-    return [op for op in leaf.body.walk() if not isinstance(op, YieldOp)]
+    return [op for op in leaf.walk() if op is not leaf and not isinstance(op, YieldOp)]
 
 
 def _uses_point(leaf: BodyOperation) -> bool:
-    return any(isinstance(op, (sdg.RandomOp, sdg.IndexOp, sdg.ArangeOp)) for op in leaf.body.walk())
+    return any(isinstance(op, (sdg.RandomOp, sdg.IndexOp, sdg.ArangeOp)) for op in leaf.walk())
 
 
 def _counted(leaf: BodyOperation) -> tuple[str, ...]:
@@ -104,7 +105,7 @@ def _block_key(block: Block, values: dict[SSAValue, int]) -> Hashable:
 
     arguments = tuple((number(argument), argument.type) for argument in block.args)
     ops: list[Hashable] = []
-    for op in block.ops:
+    for op in ops_of(block):
         operands = tuple(map(number, op.operands))
         bodies = tuple(_block_key(region.block, values) for region in op.regions)
         results = tuple((number(result), result.type) for result in op.results)

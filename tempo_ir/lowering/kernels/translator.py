@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import NameLoc, StringAttr, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from tempo_ir.dialects.loop import FoldOp
+from tempo_ir.dialects.operation import maker_of
 from tempo_ir.dialects.sdg.locations import op_text
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.builder import Value, number_attribute
@@ -222,8 +223,8 @@ class Translator:
         source = self.sources.get(value)
         if source is not None:
             return self.load(source, at)
-        op = value.owner
-        if not isinstance(op, Operation):
+        op = maker_of(value)
+        if op is None:
             raise Unsupported("the body reads a value from outside")
         if isinstance(op, FoldOp) and self.fold is not None:
             return self.fold(self, value, at)

@@ -285,6 +285,11 @@ def _source(value: SSAValue, points: Sequence[Point] = ()) -> tuple[Operation | 
     return op, points
 
 
+def loaded_from(value: SSAValue) -> Operation | Block:
+    """What a tile is made of by conversions and transpositions."""
+    return _source(value)[0]
+
+
 def inside_along(evaluator: Evaluator, value: SSAValue, axis: int) -> Linear | None:
     """How many positions of a tile along an axis, from the first on, are inside of the memory that it is loaded from
     where it is used, and 0 beyond; None where all are, or where it is not of this kind."""

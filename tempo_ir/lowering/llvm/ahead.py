@@ -14,6 +14,9 @@ What a launch reads and writes of the next rows is asked for when it is done, in
 the product that follows fill the first. Measured, GRU and LSTM of one sequence 256 wide: 0.28 us a step for 0.48, and
 0.6 for 0.8; no slower from the caches. Asked for before the launch's own rows are read, it delays these.
 
+Blocks of rows that products of the next launch read at another place are asked for beside those of this launch, into
+the second cache. Measured, LSTM and GRU of 64 sequences 64 wide: 0.9 to 0.97 of the time, with gradients 0.94 to 0.96.
+
 A product of many rows is written to lines that are not in the first cache, which a store would wait for: they are asked
 for before it is computed.
 """
@@ -27,13 +30,15 @@ from math import prod
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from tempo_ir.dialects.tile.attributes import IntegersAttr, shape_of
+from tempo_ir.dialects.operation import ops_of
+from tempo_ir.dialects.tile.attributes import DYNAMIC, IntegersAttr, shape_of
 from tempo_ir.dialects.tile.memory import LoadOp, StoreOp
 from tempo_ir.dialects.tile.shape import ConstOp, DotOp
 from tempo_ir.dialects.tile.structure import ADVANCES, ForOp, KernelOp
 from tempo_ir.lowering.llvm import access, memory
 from tempo_ir.lowering.llvm.address import ZERO, Linear, linear, materialize, product
 from tempo_ir.lowering.llvm.evaluate import Evaluator
+from tempo_ir.lowering.llvm.invariant import program_axes
 from tempo_ir.lowering.llvm.plan import HEAVY
 from tempo_ir.lowering.llvm.text import Register
 
@@ -54,6 +59,9 @@ would ask for all there is, thousands of lines, which fit no near cache."""
 
 ROW_LINES = range(8, 33)
 """Lines of a row that a launch asks for."""
+
+BLOCK_LINES = range(33, 257)
+"""Lines of a block of rows that a product asks for; more would push out what is needed before."""
 
 
 @dataclass(frozen=True)
@@ -101,17 +109,57 @@ class Ahead:
     def ask(self, evaluator: Evaluator, dots: Sequence[DotOp], block: BlockOfRegisters) -> None:
         """Ask for what falls to a block of registers with these dots."""
         for load in [load for dot in dots for load in self.loads.get(dot, ())]:
-            described = access.describe(evaluator, load)
-            now = _start(evaluator, described)
+            now = _start(evaluator, access.describe(evaluator, load))
             following = now.substitute(self.counter, linear(self.counter) + self.step)
-            if following == now:
+            if following != now:
+                _ask_for_share(evaluator, load, following, block, near=True)
+
+
+@dataclass(frozen=True)
+class NextLaunch:
+    """The blocks of rows that products of the next launch read at other places than those of this one, which are asked
+    for beside these products: a launch is done with what it reads first before the processor foresees the rest."""
+
+    moved: Mapping[LoadOp, int]
+    """How much further each block lies then."""
+    programs: Mapping[LoadOp, Sequence[tuple[Register, int]]]
+    """The programs that share a block, and how many they are."""
+
+    @staticmethod
+    def of(kernel: KernelOp, programs: Mapping[int, Register]) -> NextLaunch:
+        """What is known of a kernel; nothing where a loop launches it with the same scalars, or not at all."""
+        advances, grid = advances_of(kernel), kernel.grid.data
+        moved: dict[LoadOp, int] = {}
+        sharing: dict[LoadOp, Sequence[tuple[Register, int]]] = {}
+        for op in kernel.body.block.ops if advances else ():
+            if not isinstance(op, LoadOp) or (offset := op.view_op.offset) is None or _lines(op) not in BLOCK_LINES:
                 continue
-            line = memory.LINE // described.buffer.element.size
-            first, count = block.share(evaluator, _lines(load))
-            if count > MOST_LINES:
-                continue
-            for n in range(count):
-                memory.prefetch(described.buffer, following + (first + n).times(line), near=True)
+            shared = [axis for axis in programs if axis not in program_axes(kernel).get(op, ())]
+            if (by := advances.get(offset, 0)) and all(grid[axis] != DYNAMIC for axis in shared):
+                moved[op], sharing[op] = by, [(programs[axis], grid[axis]) for axis in shared]
+        return NextLaunch(moved, sharing)
+
+    def ask(self, evaluator: Evaluator, dots: Sequence[DotOp], block: BlockOfRegisters) -> None:
+        """Ask for what falls to a block of registers with these dots."""
+        for dot in [dot for dot in dots if _multiplications(dot) >= PRODUCTS] if self.moved else ():
+            operands = map(access.loaded_from, (dot.lhs, dot.rhs))
+            for load in [op for op in operands if isinstance(op, LoadOp) and op in self.moved]:
+                programs = self.programs[load]
+                whole = BlockOfRegisters(
+                    [*block.starts, *(linear(program) for program, _ in programs)],
+                    [*block.steps, *(1 for _ in programs)],
+                    [*block.shape, *(count for _, count in programs)],
+                )
+                following = _start(evaluator, access.describe(evaluator, load)) + self.moved[load]
+                _ask_for_share(evaluator, load, following, whole, near=False)
+
+
+def _ask_for_share(evaluator: Evaluator, load: LoadOp, start: Linear, block: BlockOfRegisters, near: bool) -> None:
+    """Ask for what falls to a block of registers of the lines from a place on."""
+    buffer = access.describe(evaluator, load).buffer
+    first, count = block.share(evaluator, _lines(load))
+    for n in range(count if count <= MOST_LINES else 0):
+        memory.prefetch(buffer, start + (first + n).times(memory.LINE // buffer.element.size), near=near)
 
 
 def ask_first(evaluator: Evaluator, kernel: KernelOp) -> None:
@@ -123,7 +171,7 @@ def ask_first(evaluator: Evaluator, kernel: KernelOp) -> None:
 
 def ask_next(evaluator: Evaluator, kernel: KernelOp) -> None:
     """Ask for the rows that the next launch reads and writes, as far as they are known."""
-    advances = _advances(kernel)
+    advances = advances_of(kernel)
     for op in _rows_of_launch(kernel):
         if (offset := op.view_op.offset) is not None and (advance := advances.get(offset, 0)):
             _ask_for_row(evaluator, op, advance)
@@ -132,7 +180,7 @@ def ask_next(evaluator: Evaluator, kernel: KernelOp) -> None:
 def _rows_of_launch(kernel: KernelOp) -> list[LoadOp | StoreOp]:
     """The accesses of rows, neither short nor long, whose place the scalars of a launch give."""
     found: list[LoadOp | StoreOp] = []
-    for op in kernel.body.block.ops:
+    for op in ops_of(kernel.body.block):
         if isinstance(op, LoadOp | StoreOp) and _lines(op) in ROW_LINES:
             scalars = (*op.indices, *op.view_op.operands)
             known = all(isinstance(scalar, BlockArgument) or isinstance(scalar.owner, ConstOp) for scalar in scalars)
@@ -148,7 +196,7 @@ def _ask_for_row(evaluator: Evaluator, op: LoadOp | StoreOp, advance: int) -> No
         memory.prefetch(described.buffer, start + n * line, near=not advance, written=isinstance(op, StoreOp))
 
 
-def _advances(kernel: KernelOp) -> Mapping[SSAValue, int]:
+def advances_of(kernel: KernelOp) -> Mapping[SSAValue, int]:
     """By how much scalars grow from launch to launch, as far as that is known."""
     numbers = kernel.attributes.get(ADVANCES)
     scalars = [argument for argument in kernel.body.block.args if isinstance(argument.type, IndexType)]

@@ -94,16 +94,21 @@ def _dot_along_output(evaluator: Evaluator, op: DotOp, points: Sequence[Point], 
     totals = [text.variable(zero if pairs else x) for x in initial]
     beside = [text.variable(zero) for _ in totals] if len(totals) < ACCUMULATORS <= depth else totals
 
+    groups = _by_scalar(points) if vector and not pairs else [list(enumerate(points))]
+
     def step(start: Linear, count: int) -> None:
         for i in range(count):
-            if pairs:
-                lhs, rhs = operands_of_pairs(evaluator, op, points, At(first + start + i), pairs)
-            else:
-                lhs, rhs = operands(evaluator, op, points, At(first + start + i))
-            if vector:
-                lhs, rhs = ({at: text.broadcast(x) for at, x in side.items()} for side in (lhs, rhs))
-            for total, point in zip(beside if i % 2 else totals, points, strict=True):
-                _accumulate(total, lhs[point[0]], rhs[point[1]])
+            for group in groups:
+                at = At(first + start + i)
+                chosen = [point for _, point in group]
+                if pairs:
+                    lhs, rhs = operands_of_pairs(evaluator, op, chosen, at, pairs)
+                else:
+                    lhs, rhs = operands(evaluator, op, chosen, at)
+                if vector:
+                    lhs, rhs = ({at: text.broadcast(x) for at, x in side.items()} for side in (lhs, rhs))
+                for number, point in group:
+                    _accumulate((beside if i % 2 else totals)[number], lhs[point[0]], rhs[point[1]])
 
     inside = access.inside_along(evaluator, op.rhs, 0)
     if inside is not None and depth > 1:
@@ -117,6 +122,15 @@ def _dot_along_output(evaluator: Evaluator, op: DotOp, points: Sequence[Point], 
         return sums
     columns = sorted_columns(dict(zip(points, sums, strict=True)), pairs)
     return [shuffle.add(x, columns[point]) for x, point in zip(initial, points, strict=True)]
+
+
+def _by_scalar(points: Sequence[Point]) -> list[list[tuple[int, Point]]]:
+    """Points of vectors by the number that these are multiplied with, each with its place: a number is read where it is
+    needed, as a block's operands together are more than the registers beside its accumulators hold."""
+    groups: dict[At, list[tuple[int, Point]]] = {}
+    for number, point in enumerate(points):
+        groups.setdefault(point[1] if point[0].lane else point[0], []).append((number, point))
+    return list(groups.values())
 
 
 def _dot_along_depth(evaluator: Evaluator, op: DotOp, points: Sequence[Point]) -> list[Register]:

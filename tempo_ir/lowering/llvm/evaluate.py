@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
+from tempo_ir.dialects.operation import maker_of
 from tempo_ir.dialects.tile.attributes import shape_of
 from tempo_ir.index.hashing import HashedOnce
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
@@ -25,7 +26,7 @@ from tempo_ir.lowering.llvm.text import Register, Text
 if TYPE_CHECKING:
     from tempo_ir.dialects.tile.shape import DotOp
     from tempo_ir.lowering.llvm.access import Access
-    from tempo_ir.lowering.llvm.ahead import Ahead
+    from tempo_ir.lowering.llvm.ahead import Ahead, NextLaunch
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,8 @@ class Evaluator:
     accesses: dict[Hashable, Access] = field(default_factory=dict[Hashable, "Access"])
     ahead: Ahead | None = None
     """What products ask for, inside of a loop."""
+    next_launch: NextLaunch | None = None
+    """What they ask for beside that."""
     parts: dict[DotOp, Part] = field(default_factory=dict["DotOp", Part])
     """The dots of which only a piece is computed now."""
     streams: bool = False
@@ -140,8 +143,9 @@ class Evaluator:
             return [materialize(self.text, known)] * len(points)
         if known is not None:
             return [known] * len(points)
-        assert isinstance(value.owner, Operation), f"argument {value} is not in the environment"
-        return self.handlers[type(value.owner)](self, value, points)
+        maker = maker_of(value)
+        assert maker is not None, f"argument {value} is not in the environment"
+        return self.handlers[type(maker)](self, value, points)
 
     def scalar(self, value: SSAValue) -> Register:
         """The value of a scalar."""

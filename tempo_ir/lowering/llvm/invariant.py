@@ -8,6 +8,7 @@ from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.tile.attributes import DYNAMIC, shape_of
 from tempo_ir.dialects.tile.memory import GatherOp, IndexedWriteOp, LoadOp, WriteOp
 from tempo_ir.dialects.tile.shape import DotOp
@@ -28,7 +29,7 @@ def program_axes(kernel: KernelOp) -> dict[Operation, frozenset[int]]:
     written = writes_of(kernel)
     known: dict[SSAValue, frozenset[int]] = {}
     found: dict[Operation, frozenset[int]] = {}
-    for op in kernel.body.block.ops:
+    for op in ops_of(kernel.body.block):
         axes = everything if isinstance(op, YieldOp) else frozenset[int]()
         for inner in op.walk():
             if isinstance(inner, ProgramIdOp):

@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue, Use
 
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import shape_of
 from tempo_ir.dialects.tile.memory import StoreOp, ViewOp
@@ -37,7 +38,7 @@ SPREADS = (ExpandOp, BroadcastOp, SplatOp, TransOp)
 def joint_stores(kernel: KernelOp, heavy: tuple[type[Operation], ...]) -> Mapping[Operation, Joint]:
     """The stores of a kernel that are written together, by each of them; products never flow on through `heavy` ops."""
     blocks = [kernel.body.block, *(block for op in kernel.walk() for region in op.regions for block in region.blocks)]
-    runs = [run for block in dict.fromkeys(blocks) for run in _runs(block.ops)]
+    runs = [run for block in dict.fromkeys(blocks) for run in _runs(ops_of(block))]
     return {store: joint for run in runs for joint in _joined(run, heavy) for store in joint}
 
 

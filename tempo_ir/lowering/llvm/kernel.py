@@ -23,6 +23,7 @@ from types import MappingProxyType
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import DYNAMIC, PointerType, shape_of
 from tempo_ir.dialects.tile.memory import GatherOp, LoadOp
@@ -41,7 +42,7 @@ from tempo_ir.dialects.tile.shape import (
 from tempo_ir.dialects.tile.structure import NEAR, STREAMS, TURNS, KernelOp
 from tempo_ir.lowering.llvm import access, contraction, random, reduction, values
 from tempo_ir.lowering.llvm.address import ZERO, Bounds, Linear, linear, materialize
-from tempo_ir.lowering.llvm.ahead import ask_first, ask_next
+from tempo_ir.lowering.llvm.ahead import NextLaunch, ask_first, ask_next
 from tempo_ir.lowering.llvm.elementwise import called_functions
 from tempo_ir.lowering.llvm.evaluate import Evaluator, Handler
 from tempo_ir.lowering.llvm.half import half_functions
@@ -283,7 +284,7 @@ def _version(state: _Kernel, known: _Known, assume: bool) -> tuple[list[str], Se
     text.open()
     with nullcontext() if assume else text.keep_inside():
         ask_first(lowering.evaluator, state.kernel)
-        lowering.run(op for op in state.kernel.body.block.ops if op not in known.done)
+        lowering.run(op for op in ops_of(state.kernel.body.block) if op not in known.done)
         ask_next(lowering.evaluator, state.kernel)
     return text.close(), list(lowering.evaluator.bounds.conditions)
 
@@ -297,5 +298,6 @@ def _lowering(state: _Kernel, known: _Known, assume: bool) -> Lowering:
     concurrent = DYNAMIC in grid or prod(grid) > 1
     evaluator = Evaluator(state.text, HANDLERS, bounds, dict(known.environment), called=state.called)
     evaluator.streams, evaluator.near = (place in state.kernel.attributes for place in (STREAMS, NEAR))
+    evaluator.next_launch = NextLaunch.of(state.kernel, known.programs)
     evaluator.backwards, evaluator.foresees_rows = state.backwards, state.target.foresees_rows
     return Lowering(evaluator, state.plan, state.target, state.arena, known.programs, concurrent)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import prod
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
+from tempo_ir.dialects.operation import maker_of
 from tempo_ir.dialects.tile.attributes import ViewType, shape_of
 from tempo_ir.dialects.tile.memory import GatherOp, LoadOp
 from tempo_ir.dialects.tile.shape import (
@@ -83,8 +84,8 @@ class Costs:
         place = self.environment.get(value)
         if isinstance(place, Scratch):
             return each if lane in (None, place.lane) else prod(shape) * 2.0
-        op = value.owner
-        if place is not None or isinstance(op, (Block, ForOp, SplatOp, ConstOp)):
+        op = maker_of(value)
+        if place is not None or op is None or isinstance(op, (ForOp, SplatOp, ConstOp)):
             return 0.0
         storage = Storage.INLINE if ignore_plan else self.plan.of(value)
         if storage is Storage.COLUMNS:

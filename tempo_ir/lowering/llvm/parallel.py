@@ -17,6 +17,7 @@ from math import prod
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.tile.attributes import DYNAMIC, shape_of
 from tempo_ir.dialects.tile.elementwise import ElementwiseOp
 from tempo_ir.dialects.tile.memory import AtomicAddOp, GatherOp, IndexedWriteOp, LoadOp
@@ -167,7 +168,7 @@ def _work(block: Block, target: Target) -> tuple[float, dict[int, float]]:
     """Vector instructions of one program: a number, and what is to be multiplied by arguments of the kernel, by
     number."""
     fixed, by_argument = 0.0, dict[int, float]()
-    for op in block.ops:
+    for op in ops_of(block):
         match op:
             case ForOp():
                 once, each = _work(op.body.block, target)

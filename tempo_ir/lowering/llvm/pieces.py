@@ -41,14 +41,16 @@ class Pieces:
     count: int
 
     @staticmethod
-    def of(evaluator: Evaluator, value: SSAValue, dots: Sequence[DotOp], rows: int) -> Pieces | None:
-        """The pieces of the one dot that a tile is computed of, point by point; None where its panels are not deep, or
-        serve no more than `rows` rows, one block of registers."""
-        if len(dots) != 1 or shape_of(value) != shape_of(dots[0].result) or shape_of(value)[0] <= rows:
+    def of(evaluator: Evaluator, value: SSAValue, dots: Sequence[DotOp], steps: Sequence[int]) -> Pieces | None:
+        """The pieces of the one dot that a tile is computed of, point by point, in blocks of so many rows and columns;
+        None where its panels are not deep, are not as wide as a block, or serve the rows of one block alone."""
+        if len(dots) != 1 or shape_of(value) != shape_of(dots[0].result) or shape_of(value)[0] <= steps[0]:
             return None
         (dot,) = dots
         panels = evaluator.environment.get(dot.rhs)
-        if not isinstance(panels, Scratch) or panels.panel is None or not _is_pointwise(evaluator, value, dot):
+        if not isinstance(panels, Scratch) or panels.panel is None or panels.panel != steps[1]:
+            return None
+        if not _is_pointwise(evaluator, value, dot):
             return None
         whole, line = shape_of(dot.rhs)[0], panels.panel * panels.buffer.element.size
         count = -(-whole * line // NEAR_BYTES)

@@ -24,6 +24,7 @@ from types import MappingProxyType
 
 from xdsl.ir import Block, Operation, SSAValue, Use
 
+from tempo_ir.dialects.operation import maker_of
 from tempo_ir.dialects.tile import elementwise as ew
 from tempo_ir.dialects.tile.attributes import DYNAMIC, ViewType, bit_width, element_of, shape_of
 from tempo_ir.dialects.tile.memory import AccessOp, GatherOp, IndexedWriteOp, LoadOp, StoreOp, ViewOp, WriteOp
@@ -119,8 +120,8 @@ WORTH_KEEPING = 4
 """From this weight on a value is not computed twice."""
 
 DOT_PRODUCT_ROWS = 32
-"""Most rows of the left operand for which the dot-product form beats transposing the right one (measured: 1.1 to 2.2
-times as fast at 16 and 32 rows of 256 to 1024)."""
+"""Most rows of the left operand, those of other programs too, for which the dot-product form beats transposing the
+right one (measured: 1.1 to 2.2 times as fast at 16 and 32 rows of 256 to 1024; 0.65 for 256 rows in programs of 32)."""
 
 LANE_ROWS = 64
 """Most rows of the left operand that are lanes where the right one runs along K: it is then read in place, one number
@@ -164,6 +165,10 @@ class Plan:
     def written_with(self, store: WriteOp | IndexedWriteOp) -> Sequence[WriteOp | IndexedWriteOp]:
         """The stores of the loop that writes a store, itself among them."""
         return self._joint.get(store, (store,))
+
+    @cached_property
+    def _has_products(self) -> bool:
+        return any(isinstance(op, DotOp) for op in self._order)
 
     @cached_property
     def _axes(self) -> Mapping[Operation, frozenset[int]]:
@@ -224,14 +229,16 @@ class Plan:
 
     def _holds_product(self, value: SSAValue) -> bool:
         """Are accumulators of a product in what is computed where it is used?"""
+        if not self._has_products:
+            return False
         pending, seen = [value], set[SSAValue]()
         while pending:
             value = pending.pop()
-            op = value.owner
+            op = maker_of(value)
             if isinstance(op, DotOp):
                 return True
             seen.add(value)
-            if isinstance(op, ew.ElementwiseOp) or (isinstance(op, Operation) and is_free(op)):
+            if op is not None and (isinstance(op, ew.ElementwiseOp) or is_free(op)):
                 pending += [x for x in op.operands if x not in seen and self.is_inline(x)]
         return False
 
@@ -272,8 +279,8 @@ class Plan:
         pending, seen = [value], set[SSAValue]()
         while pending:
             value = pending.pop()
-            op = value.owner
-            if value in seen or isinstance(op, (Block, ForOp)) or not self.is_inline(value):
+            op = maker_of(value)
+            if value in seen or op is None or isinstance(op, ForOp) or not self.is_inline(value):
                 continue
             if isinstance(op, HEAVY):
                 return True
@@ -283,9 +290,9 @@ class Plan:
 
     def _plan_dot(self, op: DotOp) -> None:
         """
-        The right operand, if it runs along K, is read by the dot-product form when the left one has few rows (the sums
+        The right operand, if it runs along K, is read by the dot-product form when few rows share it (the sums
         across lanes cost about 45 / K of the multiplications), else copied with K and N swapped in registers. If it
-        runs along N it is read in place, or packed where rows are far apart. Anything computed is computed once. The
+        runs along N it is read in place, or packed where enough rows share it. Anything computed is computed once. The
         left operand is read one scalar at a time, so what is not a plain load is kept.
         """
         lanes = self.target.lanes
@@ -293,7 +300,7 @@ class Plan:
         columns = shape_of(op.rhs)[1]
         along_columns, along_depth = self.runs_along(op.rhs, 1), self.runs_along(op.rhs, 0)
         dot_product = along_depth and not along_columns and self.runs_along(op.lhs, 1) and depth >= lanes
-        dot_product = dot_product and rows <= min(DOT_PRODUCT_ROWS, depth // 4)
+        dot_product = dot_product and rows * max(1, self._programs(op.rhs)) <= min(DOT_PRODUCT_ROWS, depth // 4)
         if self._has_lane_rows(op):
             self.storage[op.lhs] = Storage.ROWS
             return
@@ -394,8 +401,8 @@ class Plan:
         known = self._weights.get(value)
         if known is not None:
             return known
-        op = value.owner
-        if isinstance(op, Block) or (isinstance(op, FREE) and not op.operands) or not self.is_inline(value):
+        op = maker_of(value)
+        if op is None or (isinstance(op, FREE) and not op.operands) or not self.is_inline(value):
             weight = 0
         elif isinstance(op, (LoadOp, GatherOp, DotOp, ReduceOp, ScanOp)) and not is_free(op):
             weight = WEIGHTS[type(op)]
@@ -414,12 +421,12 @@ class Plan:
         Does reading it with the lanes on `axis` read memory of stride 1 only? With `computed`, reading what it is
         computed from, even if it is kept in scratch.
         """
-        op = value.owner
+        op = maker_of(value)
         if self.of(value) is Storage.ROWS and not computed:
             return axis == 0
         if isinstance(op, ForOp):
             return axis == len(shape_of(value)) - 1  # as what loops carry mostly lies
-        if isinstance(op, (Block, SplatOp, ConstOp)) or not (computed or self.is_inline(value)):
+        if op is None or isinstance(op, (SplatOp, ConstOp)) or not (computed or self.is_inline(value)):
             return True
         if isinstance(op, (LoadOp, GatherOp)):
             return is_contiguous(op, axis)
@@ -529,9 +536,13 @@ def reads(plan: Plan, expression: SSAValue, value: SSAValue) -> Reads:
             return Reads.POINTWISE
         if current in memo:
             return memo[current]
-        op = current.owner
+        op = maker_of(current)
         result = Reads.NOT
-        if not isinstance(op, (Block, ForOp, LoadOp)) and (plan.is_inline(current) or current is expression):
+        if (
+            op is not None
+            and not isinstance(op, (ForOp, LoadOp))
+            and (plan.is_inline(current) or current is expression)
+        ):
             for operand in op.operands:
                 found = visit(operand)
                 if found is Reads.POINTWISE and not _is_pointwise(op, operand):

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.tile.memory import GatherOp, LoadOp
 from tempo_ir.dialects.tile.shape import ConstOp
 from tempo_ir.dialects.tile.structure import ForOp, KernelOp
@@ -70,7 +71,7 @@ def merge_equal(kernel: KernelOp) -> None:
 
 def _merge_equal(block: Block, outside: Mapping[Hashable, Operation], written: AbstractSet[SSAValue]) -> None:
     known = dict(outside)
-    for op in list(block.ops):
+    for op in ops_of(block):
         if op.regions:
             for region in op.regions:
                 for inner in region.blocks:

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from tempo_ir.dialects.tile.attributes import element_of, shape_of
 from tempo_ir.dialects.tile.memory import AtomicAddOp, IndexedWriteOp, ScatterAddOp, StoreOp, ViewOp, WriteOp
-from tempo_ir.dialects.tile.shape import ScanOp
+from tempo_ir.dialects.tile.shape import DotOp, ScanOp
 from tempo_ir.dialects.tile.structure import ForOp, IfOp, ProgramIdOp, YieldOp
 from tempo_ir.lowering.llvm import access, memory
 from tempo_ir.lowering.llvm.access import Access
@@ -25,7 +25,7 @@ from tempo_ir.lowering.llvm.plan import Plan, Storage
 from tempo_ir.lowering.llvm.scan import scan
 from tempo_ir.lowering.llvm.scratch import Arena, Scratch
 from tempo_ir.lowering.llvm.shuffle import store_transposed, transpose
-from tempo_ir.lowering.llvm.sink import Write, dots_of, fill, sink
+from tempo_ir.lowering.llvm.sink import Write, dots_of, fill, registers_of, sink, vectors_at_once
 from tempo_ir.lowering.llvm.target import Target
 from tempo_ir.lowering.llvm.text import Register
 
@@ -112,8 +112,8 @@ class Lowering:
                 self.evaluator.environment[value] = known = self.keep_along(value, kind, 1 - lane)
                 if lane == 1 and all(isinstance(use.operation, StoreOp) for use in value.uses):
                     return known  # it is turned round on its way to memory
-            in_panels = lane == 1 and shape[1] % (2 * lanes) == 0 and shape[1] > 2 * lanes
-            scratch = self.arena.allocate(kind, shape, lane, padded=True, panel=2 * lanes if in_panels else None)
+            panel = self.panel(value) if lane == 1 else None
+            scratch = self.arena.allocate(kind, shape, lane, padded=True, panel=panel)
             if turned:
                 self.transposed(value, lane, scratch.panel or lanes, scratch.write, scratch)
             else:
@@ -123,6 +123,16 @@ class Lowering:
         scratch = self.arena.allocate(kind, shape, len(shape) - 1 if lane is None else lane, padded=lane is not None)
         fill(self.evaluator, value, scratch, lane, self.target)
         return scratch
+
+    def panel(self, value: SSAValue) -> int | None:
+        """The columns of a panel of a right operand: those of a block of registers; None where they are no parts of all
+        columns."""
+        lanes, columns = self.target.lanes, shape_of(value)[1]
+        rows = max(
+            (shape_of(use.operation.lhs)[0] for use in value.uses if isinstance(use.operation, DotOp)), default=1
+        )
+        vectors = min(4, vectors_at_once(rows, columns, lanes, registers_of(self.target, [value])))
+        return vectors * lanes if vectors in (2, 4) and columns % (vectors * lanes) == 0 else None
 
     def keep_along(self, value: SSAValue, kind: str, lane: int) -> Scratch:
         """Fill scratch with the lanes on an axis: products that are turned round afterwards are computed in blocks that

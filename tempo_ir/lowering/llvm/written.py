@@ -19,6 +19,6 @@ def writes_of(kernel: KernelOp) -> dict[SSAValue, list[AccessOp]]:
     for op in kernel.walk():
         if isinstance(op, WriteOp | IndexedWriteOp):
             pointer = op.view_op.pointer
-            for one in {pointer, read.get(pointer, pointer)}:
+            for one in dict.fromkeys((pointer, read.get(pointer, pointer))):
                 writes.setdefault(one, []).append(op)
     return writes

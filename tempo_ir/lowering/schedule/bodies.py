@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from tempo_ir.dialects.loop import BodyOperation, YieldOp, call_start
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.sdg import (
     Access,
     ArangeOp,
@@ -69,7 +70,7 @@ def is_body_of(leaf: Instance, op: SdgOp, reads: Sequence[tuple[Access, Row | No
         assert isinstance(producer, SdgOp)
         return is_formula_at(inner, producer, there.rows(access.index))
 
-    inner = [one for one in leaf.op.regions[0].block.ops if not isinstance(one, YieldOp)]
+    inner = [one for one in ops_of(leaf.op.regions[0].block) if not isinstance(one, YieldOp)]
     if type(op) in COPIES:
         (read,) = reads
         return all(type(one) in FORMULAS for one in inner) and all(is_right(value, read) for value in leaf.results)

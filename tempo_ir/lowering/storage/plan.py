@@ -21,6 +21,9 @@ from tempo_ir.lowering.storage.starts import Start, possible_starts
 from tempo_ir.lowering.storage.uses import Numbers, Use, copied_argument, program_uses
 from tempo_ir.passes.remarks import remark
 
+SPARED = 64
+"""A ring spares more than one row of so many: one of nearly as many slots as there are rows only hides that these lie
+one after the other."""
 MOST_DIMS_PERMUTED = 3
 """Up to so many dims all orders are tried in which a window of one is taken for given rows of the others."""
 
@@ -308,7 +311,7 @@ class Planner:
         declared = dict(self.space.dims).get(name)
         if window == 1 and not _is_sliced(uses, position):
             return None
-        if window is not None and not prove(compare("<=", extent, window), self.space):
+        if window is not None and not prove(compare("<=", extent, window + window // SPARED), self.space):
             room = self._room(extent, declared)
             return BufferDim(name, "ring", None if room == declared else room, slots=window)
         storage = "growing" if group.output is None and _grows(uses, position) else "full"

@@ -115,9 +115,8 @@ class Sweep:
 
     def early_row(self, number: Expr) -> Expr:
         """The rows that are to be there before the loop begins, in the order in which they are read."""
-        begin = self.loop.upper - 1 if self.loop.down else self.loop.lower
         moved = number if self.direction > 0 else -number
-        return simplify(self._moved(begin) + self.last + moved, PROGRAM_FACTS)
+        return simplify(self._moved(self.loop.first) + self.last + moved, PROGRAM_FACTS)
 
     def _moved(self, iterator: Expr) -> Expr:
         return iterator if self.sign > 0 else -iterator
@@ -291,7 +290,7 @@ def _place(use: Use, loop: ForOp) -> tuple[Place, Expr] | None:
     """How a read moves with a loop, and its offset, which is the same in all iterations; None if it does not move by a
     row from one to the next."""
     positions = [n for n, entry in enumerate(use.index) if loop.iterator in free_symbols(entry)]
-    if len(positions) != 1:
+    if len(positions) != 1 or loop.step != 1:
         return None
     (position,) = positions
     entry, iterator = use.index[position], Sym(loop.iterator)
@@ -354,7 +353,7 @@ def _singles(uses: Sequence[Use], depth: int) -> Iterator[Single]:
 
 def _last_row(write: Use, depth: int) -> Index:
     """The row that is written in the last iteration of each loop."""
-    ends = {loop.iterator: loop.lower if loop.down else loop.upper - 1 for loop in write.frame.loops[depth:]}
+    ends = {loop.iterator: loop.last for loop in write.frame.loops[depth:]}
     return _simple(substitute(write.index, ends))
 
 

@@ -156,10 +156,7 @@ class ScalarTable:
 
     def before_first(self, each: loop.ForOp) -> Expr:
         """What a counter holds before the first step of its loop."""
-        if not each.down:
-            return simplify(each.lower - each.step, PROGRAM_FACTS)
-        steps = (each.upper - 1 - each.lower) // each.step
-        return simplify(each.lower + steps * each.step + each.step, PROGRAM_FACTS)
+        return simplify(each.first + each.step if each.down else each.first - each.step, PROGRAM_FACTS)
 
     def kernel_text(self, level: Level, hints: Mapping[str, str]) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         """The file of the kernel of a level, its parameters after the table, and what it calls of the library; `hints`

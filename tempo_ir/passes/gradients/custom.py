@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
+from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.sdg import (
     Access,
     CotangentOp,
@@ -67,7 +68,7 @@ def _between(custom: CustomGradientOp, ends: Sequence[SSAValue]) -> list[Operati
 
 def drop_custom_gradients(program: ProgramOp) -> None:
     """Every value with a custom gradient becomes the value itself; what only its gradient was made of goes."""
-    ops = list(program.body.block.ops)
+    ops = list(ops_of(program.body.block))
     for op in ops:
         if isinstance(op, CustomGradientOp):
             same = GraphBuilder(op, op.domain, op.location).copy(op.accesses[0])
