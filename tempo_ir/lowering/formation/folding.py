@@ -48,7 +48,7 @@ from tempo_ir.dialects.loop import (
     YieldOp,
     enclosing_loops,
 )
-from tempo_ir.dialects.types import Extent, shape_of
+from tempo_ir.dialects.types import Extent, Tensor, shape_of
 from tempo_ir.index import (
     And,
     Compare,
@@ -381,7 +381,7 @@ def _inner(
         for argument, access in zip(leaf.body.block.args, leaf.reads, strict=True):
             if access in reads:
                 if access not in parts:
-                    parts[access] = _part(block, wholes[reads[access][0]], reads[access][1], leaf)
+                    parts[access] = _part(block, wholes[reads[access][0]], reads[access][1], access.type, leaf)
                 values[argument] = parts[access]
                 continue
             index, value = rows.get(access.buffer, ((), None))
@@ -404,10 +404,11 @@ def _inner(
     return Region(block)
 
 
-def _part(block: Block, whole: SSAValue, take: Index, leaf: ComputeOp) -> SSAValue:
+def _part(block: Block, whole: SSAValue, take: Index, kind: Tensor, leaf: ComputeOp) -> SSAValue:
+    """What a step takes of what is read, of the type that it reads: extents may be equal and spelled otherwise."""
     if not take:
         return whole
-    part = sdg.SliceOp(whole, take, domain=sdg.NO_DIMS)
+    part = sdg.SliceOp(whole, take, domain=sdg.NO_DIMS, result_type=kind)
     part.location = leaf.location
     part.result.name_hint = whole.name_hint
     block.add_op(part)
