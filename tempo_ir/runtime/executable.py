@@ -214,7 +214,7 @@ class Executable(ABC):
         """
         if type(seed) is not int or seed >> 32:
             seed = seed_of(seed)
-        if not isinstance(donate, bool):
+        if type(donate) is not bool:
             raise CallError(f"donate is True or False, got {donate!r}")
         parameters = self.init(seed) if state is None else _dict_of("state", state, "arrays by name, as of init(seed)")
         checked = self.signature.arguments(arguments, parameters, self._taken)
