@@ -70,6 +70,7 @@ from tempo_ir.dialects.sdg import (
     TokenType,
     domain_of,
 )
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.dialects.sdg.until import until_of
 from tempo_ir.dialects.types import Extent, element, shape_of, tensor
 from tempo_ir.graphs import reachable
@@ -93,7 +94,7 @@ from tempo_ir.passes.recurrences.reductions import accumulator, combining, ident
 from tempo_ir.passes.remarks import collecting, count, remark
 from tempo_ir.passes.sdg_dce import remove_dead_ops
 from tempo_ir.passes.sdg_vectorize import choose
-from tempo_ir.passes.utilities import check_counts, dims_to_try, erase, programs, sdg_ops
+from tempo_ir.passes.utilities import check_counts, dims_to_try, erase, programs
 
 OPEN_EXTENT = 64
 """Elements that an axis of no fixed extent is taken to have."""
@@ -120,7 +121,7 @@ class SdgAccumulatePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         check_counts(self)
         for program in programs(op):
-            until = until_of(sdg_ops(program))
+            until = until_of(program_ops(program))
             names = [name for name in program.space.names if until is None or name != until.dim]
             asked = dims_to_try(self.name, program, self.dims) if self.dims else ()
             costs = [
@@ -206,7 +207,7 @@ class Accumulation:
     def batch_by_batch(self, costs: Costs) -> int:
         """Accumulate what is made of no recurrence along a dim, if it pays; how many."""
         space, dim = self.program.space, costs.dim
-        ops = sdg_ops(self.program)
+        ops = program_ops(self.program)
         found = wholes_of(ops, dim)
         if not found:
             return 0
@@ -229,7 +230,7 @@ class Accumulation:
     def step_by_step(self, costs: Costs, *, down: bool) -> int:
         """Accumulate what a loop over a dim makes, as it goes on or on the way back, if it pays; how many."""
         space, dim = self.program.space, costs.dim
-        ops = sdg_ops(self.program)
+        ops = program_ops(self.program)
         found = wholes_of(ops, dim)
         loop = looped(ops, dim, space) if found else {}
         if not loop:

@@ -35,6 +35,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import Access, AccessOp, ContractOp, ProgramOp, SdgOp, SliceOp, domain_of
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.dialects.sdg.until import until_of
 from tempo_ir.dialects.types import as_tensor, shape_of
 from tempo_ir.graphs import reachable
@@ -45,7 +46,7 @@ from tempo_ir.passes.devectorize.twins import twins_of
 from tempo_ir.passes.recurrences.axes import Along, rule_of, without_axis
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.sdg_vectorize import elements_of
-from tempo_ir.passes.utilities import dims_to_try, erase, is_slice, programs, sdg_ops
+from tempo_ir.passes.utilities import dims_to_try, erase, is_slice, programs
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class SdgDevectorizePass(ModulePass):
 
 def devectorize(program: ProgramOp, dim: str, *, take_all: bool) -> int:
     """Devectorise ops of a program along a dim, in place; how many."""
-    until = until_of(sdg_ops(program))
+    until = until_of(program_ops(program))
     if until is not None and until.dim == dim:
         return 0  # an axis of a dim that ends by data has its place after the end
     able = able_ops(program, dim)
@@ -88,7 +89,7 @@ def devectorize(program: ProgramOp, dim: str, *, take_all: bool) -> int:
 def able_ops(program: ProgramOp, dim: str) -> dict[SdgOp, Rows]:
     """The ops whose first axis is one of points of a dim, and which treat its rows alike, in textual order."""
     able: dict[SdgOp, Rows] = {}
-    for op in sdg_ops(program):
+    for op in program_ops(program):
         if (rows := rows_of(op, dim, program.space, able)) is not None:
             able[op] = rows
     return able

@@ -42,8 +42,9 @@ from tempo_ir.dialects.sdg import (
     TokenType,
     requests_about,
 )
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.passes.remarks import count
-from tempo_ir.passes.utilities import identity, programs, sdg_ops
+from tempo_ir.passes.utilities import identity, programs
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def insert_deallocs(program: ProgramOp) -> int:
     block = program.body.block
     places = {op: number for number, op in enumerate(block.ops)}
     inserted = 0
-    for op in sdg_ops(program):
+    for op in program_ops(program):
         asked = {request.value for request in requests_about(op) if isinstance(request, DeallocOp)}
         for value in [value for value in op.results if has_memory(value) and value not in asked]:
             last = max([op, *(use.operation for use in value.uses)], key=lambda each: places.get(each, -1))

@@ -26,8 +26,9 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import OutputOp, ParameterOp, ProgramOp
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.passes.remarks import count, remark
-from tempo_ir.passes.utilities import programs, sdg_ops
+from tempo_ir.passes.utilities import programs
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class SdgInsertDonatePass(ModulePass):
 
 def insert_donations(program: ProgramOp) -> int:
     """Mark the outputs that may lie where the parameters of their keys do; how many."""
-    ops = sdg_ops(program)
+    ops = program_ops(program)
     parameters = {op.key: op for op in ops if isinstance(op, ParameterOp)}
     marked = 0
     for output in [op for op in ops if isinstance(op, OutputOp) and op.donates is None]:

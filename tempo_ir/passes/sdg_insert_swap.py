@@ -52,6 +52,7 @@ from tempo_ir.dialects.sdg import (
     domain_of,
     requests_about,
 )
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.dialects.sdg.until import until_of
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Expr, Slice, Sym, evaluate, free_symbols
@@ -59,7 +60,7 @@ from tempo_ir.passes.recurrences.interleaving import Lookahead, looped
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.sdg_accumulate import value_bytes
 from tempo_ir.passes.sdg_insert_dealloc import has_memory
-from tempo_ir.passes.utilities import check_counts, programs, refuse, sdg_ops
+from tempo_ir.passes.utilities import check_counts, programs, refuse
 
 LINK = 16
 """How many bytes an iteration moves on the device while one goes to the host or comes back."""
@@ -159,7 +160,7 @@ class Candidate:
 
 def candidates_of(program: ProgramOp, dim: str, ahead: int) -> list[Candidate]:
     """What a loop over a dim makes, and a later one over it reads again."""
-    ops = sdg_ops(program)
+    ops = program_ops(program)
     until = until_of(ops)
     loop = looped(ops, dim, program.space)
     if not loop or (until is not None and until.dim == dim):

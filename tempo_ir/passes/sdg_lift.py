@@ -46,7 +46,7 @@ from tempo_ir.dialects.sdg import (
     SumOp,
     domain_of,
 )
-from tempo_ir.dialects.sdg.reads import read_problem
+from tempo_ir.dialects.sdg.reads import program_ops, read_problem
 from tempo_ir.dialects.sdg.until import needed_for, until_of
 from tempo_ir.dialects.types import element, shape_of, tensor
 from tempo_ir.index import Const, Expr, Slice, free_symbols, substitute
@@ -56,7 +56,7 @@ from tempo_ir.passes.recurrences.reductions import combining, identity
 from tempo_ir.passes.remarks import collecting, count, remark
 from tempo_ir.passes.sdg_dce import remove_dead_ops
 from tempo_ir.passes.sdg_vectorize import choose, gaining, redirect
-from tempo_ir.passes.utilities import programs, sdg_ops
+from tempo_ir.passes.utilities import programs
 from tempo_ir.passes.vectorize.batching import Batch, without
 from tempo_ir.passes.vectorize.recurrence import cycles_along
 
@@ -73,7 +73,7 @@ class SdgLiftPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
             lifted = 0
-            for merge in sdg_ops(program):
+            for merge in program_ops(program):
                 if isinstance(merge, MergeOp) and (found := accumulation_of(merge)) is not None:
                     lifted += lift(program, found, take_all=self.all)
             remove_dead_ops(program)
@@ -89,7 +89,7 @@ def lift(program: ProgramOp, found: Accumulation, *, take_all: bool) -> bool:
 
 
 def _problem(program: ProgramOp, found: Accumulation, *, take_all: bool) -> str | None:
-    ops, dim = sdg_ops(program), found.walk.dim
+    ops, dim = program_ops(program), found.walk.dim
     uses = [use.operation for op in (found.merge, found.step) for use in op.results[0].uses]
     if len(uses) != sum(map(len, outside_readers(found))) + 2:
         return "a gradient names it"

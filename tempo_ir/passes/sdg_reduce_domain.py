@@ -44,12 +44,12 @@ from tempo_ir.dialects.sdg import (
 from tempo_ir.dialects.sdg.failing import may_fail
 from tempo_ir.dialects.sdg.needed import leaves, loses_arrival, narrow
 from tempo_ir.dialects.sdg.points import is_current
-from tempo_ir.dialects.sdg.reads import holds
+from tempo_ir.dialects.sdg.reads import holds, program_ops
 from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.dialects.sdg.until import needed_for, until_of
 from tempo_ir.index import Domain, IndexExpressionError, Space, free_symbols
 from tempo_ir.passes.remarks import count, remark
-from tempo_ir.passes.utilities import is_slice, programs, sdg_ops
+from tempo_ir.passes.utilities import is_slice, programs
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class SdgReduceDomainPass(ModulePass):
 def hoist(program: ProgramOp) -> int:
     """Drop dims along which ops do not vary, in place, until none is left; how many ops lost one."""
     hoisted: set[SdgOp] = set()
-    waiting = sdg_ops(program)
+    waiting = program_ops(program)
     until = until_of(waiting)
     early = {} if until is None else dict.fromkeys(needed_for(until), until.dim)
     while waiting:

@@ -30,10 +30,11 @@ from xdsl.passes import ModulePass
 
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg.points import current_point, is_current
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.dialects.types import shape_of
 from tempo_ir.index import Domain
 from tempo_ir.passes.remarks import count
-from tempo_ir.passes.utilities import programs, sdg_ops
+from tempo_ir.passes.utilities import programs
 
 _CHEAP: tuple[type[sdg.AccessOp], ...] = (
     sdg.AddOp, sdg.SubOp, sdg.MulOp, sdg.NegOp, sdg.AbsOp, sdg.MinimumOp, sdg.MaximumOp, sdg.CompareOp, sdg.LogicOp,
@@ -50,7 +51,7 @@ class SdgSinkPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
-            for inner in reversed(sdg_ops(program)):
+            for inner in reversed(program_ops(program)):
                 if not isinstance(inner, sdg.AccessOp) or not isinstance(inner, _CHEAP):
                     continue
                 if (domain := domain_of_reader(inner)) is not None:

@@ -37,14 +37,14 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import Access, AccessOp, HostOp, MergeOp, ProgramOp, SdgOp, TokenType
-from tempo_ir.dialects.sdg.reads import read_domain, read_problem
+from tempo_ir.dialects.sdg.reads import program_ops, read_domain, read_problem
 from tempo_ir.dialects.sdg.structure import case_domain
 from tempo_ir.graphs import reachable, strongly_connected
 from tempo_ir.index import Compare, Cond, Const, Domain, Sym, conj, free_symbols, negate
 from tempo_ir.index.expr import TRUE
 from tempo_ir.passes.building import GraphBuilder, normal_form
 from tempo_ir.passes.remarks import count, remark
-from tempo_ir.passes.utilities import identity, programs, sdg_ops
+from tempo_ir.passes.utilities import identity, programs
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class SdgSplitPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for program in programs(op):
-            merges = [inner for inner in sdg_ops(program) if isinstance(inner, MergeOp)]
+            merges = [inner for inner in program_ops(program) if isinstance(inner, MergeOp)]
             count(self, "split", sum(split(program, merge) for merge in merges if merge.parent is not None))
 
 
@@ -103,7 +103,7 @@ def recurrence_of(program: ProgramOp, merge: MergeOp) -> list[SdgOp]:
     after = reachable([merge], readers)
     component = next(each for each in strongly_connected(after, readers) if merge in each)
     inside = set(component)
-    return [op for op in sdg_ops(program) if op in inside]
+    return [op for op in program_ops(program) if op in inside]
 
 
 def _problem(op: SdgOp, dim: str) -> str | None:

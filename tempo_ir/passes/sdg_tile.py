@@ -59,7 +59,7 @@ from tempo_ir.dialects.sdg import (
     domain_of,
 )
 from tempo_ir.dialects.sdg.points import Analysis
-from tempo_ir.dialects.sdg.reads import claim_problem
+from tempo_ir.dialects.sdg.reads import claim_problem, program_ops
 from tempo_ir.dialects.sdg.until import bound_of, until_of
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.graphs import reachable
@@ -72,7 +72,7 @@ from tempo_ir.passes.tile.axes import lettered
 from tempo_ir.passes.tile.online import weighted_sum
 from tempo_ir.passes.tile.pieces import Place, ends
 from tempo_ir.passes.tile.running import ArgReduction, Contraction, Reduction, Running, Tiles, run_over
-from tempo_ir.passes.utilities import erase, identity, programs, sdg_ops
+from tempo_ir.passes.utilities import erase, identity, programs
 
 SMALLEST_TILE = 16
 """Elements of a vector of f32 on the widest machines."""
@@ -145,16 +145,16 @@ class Tiler:
     def run(self) -> int:
         """Tile, in place, until nothing is left to tile; how many reductions were."""
         tiled = 0
-        waiting = sdg_ops(self.program)
+        waiting = program_ops(self.program)
         while waiting:
             op = waiting.pop(0)
             running = self.choose(op)
             if running is None:
                 continue
-            before = set(sdg_ops(self.program))
+            before = set(program_ops(self.program))
             self.apply(op, running)
             tiled += 1
-            waiting += [made for made in sdg_ops(self.program) if made not in before]
+            waiting += [made for made in program_ops(self.program) if made not in before]
             waiting = [each for each in waiting if each.parent is not None]
         if tiled > 1:
             first_without(self.program, {name for names in self.dims.values() for name in names})
@@ -195,7 +195,7 @@ class Tiler:
     @property
     def ended(self) -> str | None:
         """The bound that data decides; what is left beside whole tiles may be more where it is less."""
-        until = until_of(sdg_ops(self.program))
+        until = until_of(program_ops(self.program))
         return None if until is None else bound_of(until, self.program.space)
 
     def bound(self, op: SdgOp, tiles: Tiles) -> Expr | None:
@@ -239,7 +239,7 @@ class Tiler:
 def first_without(program: ProgramOp, dims: set[str]) -> None:
     """Ops that need nothing made over some dims stand before those over them: loops over the same tiles stand side by
     side then, and can be one loop, which keeps the rows of one tile."""
-    ops = sdg_ops(program)
+    ops = program_ops(program)
     over = reachable((op for op in ops if dims & set(op.domain.dims)), readers)
     behind = [op for op in ops if op in over]
     if not behind:

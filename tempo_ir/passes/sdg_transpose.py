@@ -31,12 +31,12 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import Access, ContractOp, ProgramOp, TransposeOp, domain_of
-from tempo_ir.dialects.sdg.reads import read_problem
+from tempo_ir.dialects.sdg.reads import program_ops, read_problem
 from tempo_ir.dialects.types import Extent, element, shape_of
 from tempo_ir.index import Domain, Index, Sym, free_symbols
 from tempo_ir.passes.building import GraphBuilder, narrowed
 from tempo_ir.passes.remarks import count
-from tempo_ir.passes.utilities import check_counts, programs, sdg_ops
+from tempo_ir.passes.utilities import check_counts, programs
 
 ROWS, COLUMNS = 32, 16
 """Of fewer rows of the other operand, and of fewer columns, a product reads the matrix as it lies."""
@@ -60,7 +60,7 @@ class SdgTransposePass(ModulePass):
 def transpose(program: ProgramOp, elements: int) -> int:
     """Transpose what can be, in place; how many matrices."""
     made: dict[tuple[SSAValue, Index, Domain], Access] = {}
-    for op in sdg_ops(program):
+    for op in program_ops(program):
         if not isinstance(op, ContractOp) or (found := matrix_along_sum(op, elements)) is None:
             continue
         number, domain = found

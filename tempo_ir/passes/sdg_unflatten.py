@@ -30,12 +30,13 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import Access, AccessOp, ProgramOp, ReshapeOp, SdgOp, domain_of
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.dialects.types import Shape, shape_of
 from tempo_ir.index import compose
 from tempo_ir.passes.building import GraphBuilder, static_product, symbols_of
 from tempo_ir.passes.remarks import count
 from tempo_ir.passes.unflatten.rules import Reads, rule_of
-from tempo_ir.passes.utilities import erase, is_slice, point_entries, programs, sdg_ops
+from tempo_ir.passes.utilities import erase, is_slice, point_entries, programs
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Unflattening:
 
     def run(self) -> int:
         """Rewrite what can be; how many ops."""
-        changed = sum(self.start(op) or self.move(op) for op in sdg_ops(self.program))
+        changed = sum(self.start(op) or self.move(op) for op in program_ops(self.program))
         for op in reversed(self.flat):
             if op.results[0].first_use is None:
                 erase([op])

@@ -36,6 +36,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from tempo_ir.dialects.sdg import Access, AccessOp, ContractOp, MaxOp, ProgramOp, ReduceOp, SdgOp, SumOp
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.dialects.types import Extent, shape_of
 from tempo_ir.index import Expr, compare, free_symbols
 from tempo_ir.passes.recurrences.contractions import unlifted_contraction
@@ -44,7 +45,7 @@ from tempo_ir.passes.recurrences.sums import unlifted_reduction
 from tempo_ir.passes.recurrences.windows import sliding_sum
 from tempo_ir.passes.remarks import count, remark
 from tempo_ir.passes.sdg_dce import remove_dead_ops
-from tempo_ir.passes.utilities import check_counts, erase, programs, sdg_ops
+from tempo_ir.passes.utilities import check_counts, erase, programs
 
 FEW_ROWS = 3
 """A reduction over so many rows costs no more than a step of a recurrence."""
@@ -71,7 +72,7 @@ def unlift(program: ProgramOp, steps: int) -> int:
     maxima: dict[SSAValue, Access] = {}
     seen: set[SdgOp] = set()
     done = 0
-    while waiting := [op for op in sdg_ops(program) if op not in seen]:
+    while waiting := [op for op in program_ops(program) if op not in seen]:
         seen.update(waiting)
         for op in waiting:
             if isinstance(op, ReduceOp | ContractOp) and growing_extents(op):

@@ -56,7 +56,7 @@ from tempo_ir.dialects.sdg import (
     TokenType,
     domain_of,
 )
-from tempo_ir.dialects.sdg.reads import claim_problem, holds, read_domain, read_problem
+from tempo_ir.dialects.sdg.reads import claim_problem, holds, program_ops, read_domain, read_problem
 from tempo_ir.dialects.sdg.shape_ops import inside
 from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.dialects.sdg.until import needed_for, until_of
@@ -66,7 +66,7 @@ from tempo_ir.index import Domain, Index, Slice, Space, Sym, as_expr, free_symbo
 from tempo_ir.passes.building import GraphBuilder, normal_form, symbols_of
 from tempo_ir.passes.recurrences.interleaving import row_by_row
 from tempo_ir.passes.remarks import count, remark
-from tempo_ir.passes.utilities import check_counts, dims_to_try, erase, is_slice, programs, sdg_ops
+from tempo_ir.passes.utilities import check_counts, dims_to_try, erase, is_slice, programs
 from tempo_ir.passes.vectorize.batching import (
     Batch,
     Operand,
@@ -137,7 +137,7 @@ def vectorize(program: ProgramOp, dim: str, *, take_all: bool = False, rows: int
 
 def choose(program: ProgramOp, dim: str, *, take_all: bool, rows: int = MANY_ROWS) -> dict[SdgOp, Batch]:
     """The ops to vectorise along a dim, with its points."""
-    ops = sdg_ops(program)
+    ops = program_ops(program)
     varying = [op for op in ops if dim in op.domain.dims]
     recurrent, together = set[SdgOp](), list[list[SdgOp]]()
     if any(isinstance(op, HostOp) or batching_of(op) is not None for op in varying):

@@ -24,7 +24,6 @@ from xdsl.pattern_rewriter import (
 )
 from xdsl.utils.exceptions import PassFailedException
 
-from tempo_ir.dialects.operation import ops_of
 from tempo_ir.dialects.sdg import (
     Access,
     AccessOp,
@@ -48,11 +47,6 @@ REWRITES_PER_OP = 50
 def programs(module: ModuleOp) -> Iterator[ProgramOp]:
     """The sdg programs of a module, in order."""
     return (op for op in module.ops if isinstance(op, ProgramOp))
-
-
-def sdg_ops(program: ProgramOp) -> list[SdgOp]:
-    """The ops of a program in textual order, as a list that stays valid while the program changes."""
-    return [op for op in ops_of(program.body.block) if isinstance(op, SdgOp)]
 
 
 def check_counts(given: ModulePass, **least: int) -> None:

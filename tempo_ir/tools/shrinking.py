@@ -20,6 +20,7 @@ from tempo_ir.dialects import sdg
 from tempo_ir.dialects.sdg import Access, AccessOp, CondAttr, EntryAttr, IndexAttr, ProgramOp, SdgOp, TokenType
 from tempo_ir.dialects.sdg.attributes import DomainAttr, NumberAttr
 from tempo_ir.dialects.sdg.inference import Extents
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.dialects.types import DTYPES, Extent, as_tensor, is_float, shape_of, tensor
 from tempo_ir.index import (
     TRUE,
@@ -43,7 +44,7 @@ from tempo_ir.index import (
 )
 from tempo_ir.names import fresh_name
 from tempo_ir.passes.sdg_dce import remove_dead_ops
-from tempo_ir.passes.utilities import erase, replace_proved, sdg_ops
+from tempo_ir.passes.utilities import erase, replace_proved
 
 Edit = Callable[[ProgramOp], None]
 """Changes a program in place; raises Inapplicable where it cannot."""
@@ -131,7 +132,7 @@ def _program(module: ModuleOp) -> ProgramOp:
 
 def _infer_types(program: ProgramOp) -> None:
     """Give every op the result types that its operands imply. Raises VerifyException where they do not fit."""
-    ops = sdg_ops(program)
+    ops = program_ops(program)
     for _ in range(len(ops) + 1):
         changed = False
         for op in ops:
@@ -158,12 +159,12 @@ def _inferred(op: SdgOp) -> tuple[Attribute, ...]:
 
 def _at(number: int, change: Callable[[SdgOp], None]) -> Edit:
     """The edit of op `number` of the program."""
-    return lambda program: change(sdg_ops(program)[number])
+    return lambda program: change(program_ops(program)[number])
 
 
 def outputs(program: ProgramOp) -> Iterator[Edit]:
     """Leave out half of the outputs, then one."""
-    numbers = [n for n, op in enumerate(sdg_ops(program)) if isinstance(op, sdg.OutputOp)]
+    numbers = [n for n, op in enumerate(program_ops(program)) if isinstance(op, sdg.OutputOp)]
     half = len(numbers) // 2
     groups = [numbers[:half], numbers[half:]] if half > 1 else []
     for group in [*groups, *([number] for number in numbers)]:
@@ -172,19 +173,19 @@ def outputs(program: ProgramOp) -> Iterator[Edit]:
 
 
 def _without(numbers: frozenset[int], program: ProgramOp) -> None:
-    erase([op for number, op in enumerate(sdg_ops(program)) if number in numbers])
+    erase([op for number, op in enumerate(program_ops(program)) if number in numbers])
 
 
 def unused_sources(program: ProgramOp) -> Iterator[Edit]:
     """Leave out inputs and parameters that nothing reads."""
-    for number, op in enumerate(sdg_ops(program)):
+    for number, op in enumerate(program_ops(program)):
         if isinstance(op, sdg.SourceOp) and not op.results[0].uses:
             yield partial(_without, frozenset([number]))
 
 
 def later_ops_first(program: ProgramOp) -> Iterator[Edit]:
     """Replace an op by one of its operands, by an input, or by a constant."""
-    for number, op in reversed(list(enumerate(sdg_ops(program)))):
+    for number, op in reversed(list(enumerate(program_ops(program)))):
         if len(op.results) != 1 or isinstance(op.results[0].type, TokenType) or isinstance(op, sdg.SourceOp):
             continue
         for position in range(len(op.accesses)):
@@ -215,7 +216,7 @@ def _by_input(op: SdgOp) -> None:
     type_ = as_tensor(op.results[0].type)
     if any(isinstance(extent, Expr) and free_symbols(extent) & set(op.domain.dims) for extent in shape_of(type_)):
         raise Inapplicable
-    keys = {other.key.data for other in sdg_ops(program) if isinstance(other, sdg.SourceOp)}
+    keys = {other.key.data for other in program_ops(program) if isinstance(other, sdg.SourceOp)}
     key = fresh_name("in", keys, "")
     source = sdg.InputOp(key, type_, domain=Domain(op.domain.dims))
     _insert(op, source)
@@ -236,7 +237,7 @@ def _named_whole(op: SdgOp) -> bool:
 
 def cases(program: ProgramOp) -> Iterator[Edit]:
     """Leave out a case of a merge, or keep one alone."""
-    for number, op in enumerate(sdg_ops(program)):
+    for number, op in enumerate(program_ops(program)):
         if not isinstance(op, sdg.MergeOp) or len(op.conds) < 2:
             continue
         for case in range(len(op.conds)):
@@ -260,7 +261,7 @@ def _without_case(case: int, op: SdgOp) -> None:
 
 def entries(program: ProgramOp) -> Iterator[Edit]:
     """Read the current point, the first one, or a shorter range, where an index says more."""
-    for number, op in enumerate(sdg_ops(program)):
+    for number, op in enumerate(program_ops(program)):
         for position, access in enumerate(op.accesses):
             for axis, entry in enumerate(access.index):
                 producer = access.value.owner
@@ -290,7 +291,7 @@ def _with_entry(position: int, axis: int, entry: Entry, op: SdgOp) -> None:
 
 def conditions(program: ProgramOp) -> Iterator[Edit]:
     """Parts of conditions alone; `t = 0` instead of a condition."""
-    for number, op in enumerate(sdg_ops(program)):
+    for number, op in enumerate(program_ops(program)):
         if not isinstance(op, sdg.MergeOp):
             continue
         for case, cond in enumerate(op.conds):
@@ -315,7 +316,7 @@ def _with_cond(case: int, cond: Cond, op: SdgOp) -> None:
 
 def domains(program: ProgramOp) -> Iterator[Edit]:
     """All points of the dims; else without the condition, or with one range less."""
-    for number, op in enumerate(sdg_ops(program)):
+    for number, op in enumerate(program_ops(program)):
         domain = op.domain
         if domain.ranges or domain.where != TRUE:
             yield _at(number, partial(_with_domain, Domain(domain.dims)))
@@ -332,7 +333,7 @@ def all_domains(program: ProgramOp) -> Iterator[Edit]:
     """All points everywhere."""
 
     def widen(program: ProgramOp) -> None:
-        for op in sdg_ops(program):
+        for op in program_ops(program):
             op.domain = Domain(op.domain.dims)
 
     yield widen
@@ -344,7 +345,7 @@ def _with_domain(domain: Domain, op: SdgOp) -> None:
 
 def numbers(program: ProgramOp) -> Iterator[Edit]:
     """Constants are 1 or 0, and splats."""
-    for position, op in enumerate(sdg_ops(program)):
+    for position, op in enumerate(program_ops(program)):
         if isinstance(op, sdg.ConstantOp) and op.number not in (0, 1):
             yield from (_at(position, partial(_with_number, number)) for number in (1, 0))
         if isinstance(op, sdg.PadOp):
@@ -377,7 +378,7 @@ def _substituted(bindings: Mapping[str, Expr], program: ProgramOp) -> None:
     space = program.space
     dims = tuple((name, substitute(bound, bindings)) for name, bound in space.dims)
     program.space = Space(dims, simplify(substitute(space.where, bindings)))
-    for op in sdg_ops(program):
+    for op in program_ops(program):
         for key, value in list(op.properties.items()):
             op.properties[key] = rename(value)
         for result in op.results:
@@ -416,7 +417,7 @@ def dims(program: ProgramOp) -> Iterator[Edit]:
 
 
 def _without_dim(name: str, program: ProgramOp) -> None:
-    for op in sdg_ops(program):
+    for op in program_ops(program):
         for position, access in enumerate(op.accesses):
             producer = access.value.owner
             if not isinstance(producer, SdgOp) or name not in producer.domain.dims:
@@ -426,7 +427,7 @@ def _without_dim(name: str, program: ProgramOp) -> None:
             if isinstance(access.index[axis], Slice):
                 raise Inapplicable
             op.with_access(position, access.value, _dropped(access.index, axis))
-    for op in sdg_ops(program):
+    for op in program_ops(program):
         domain = op.domain
         kept = tuple(dim for dim in domain.dims if dim != name)
         op.domain = Domain(kept, tuple(r for r in domain.ranges if r[0] != name), domain.where)
@@ -461,7 +462,9 @@ def _declared(space: Space, program: ProgramOp) -> None:
 
 def element_types(program: ProgramOp) -> Iterator[Edit]:
     """One element type less: f32 for f64 and f16, i64 for the other integers."""
-    found = {as_tensor(r.type).element_type: None for op in sdg_ops(program) for r in op.results if _is_tensor(r.type)}
+    found = {
+        as_tensor(r.type).element_type: None for op in program_ops(program) for r in op.results if _is_tensor(r.type)
+    }
     for element in found:
         plain = DTYPES["f32"] if is_float(element) else DTYPES["i64"]
         if element not in (plain, DTYPES["bool"]):
@@ -473,7 +476,7 @@ def _is_tensor(type_: Attribute) -> bool:
 
 
 def _retyped(old: Attribute, new: Attribute, program: ProgramOp) -> None:
-    for op in sdg_ops(program):
+    for op in program_ops(program):
         for result in op.results:
             if _is_tensor(result.type) and as_tensor(result.type).element_type == old:
                 Rewriter.replace_value_with_new_type(result, tensor(new, shape_of(result.type)))
@@ -483,14 +486,14 @@ def _retyped(old: Attribute, new: Attribute, program: ProgramOp) -> None:
 
 def extents(program: ProgramOp) -> Iterator[Edit]:
     """1 or 2 instead of a static extent, wherever it stands."""
-    shapes = [shape_of(r.type) for op in sdg_ops(program) for r in op.results if _is_tensor(r.type)]
+    shapes = [shape_of(r.type) for op in program_ops(program) for r in op.results if _is_tensor(r.type)]
     found = dict.fromkeys(e for shape in shapes for e in shape if isinstance(e, int) and e > 1)
     for extent in sorted(found, reverse=True):
         yield from (partial(_resized, extent, smaller) for smaller in (1, 2) if smaller < extent)
 
 
 def _resized(old: int, new: int, program: ProgramOp) -> None:
-    for op in sdg_ops(program):
+    for op in program_ops(program):
         for result in op.results:
             if not _is_tensor(result.type):
                 continue

@@ -35,7 +35,7 @@ from tempo_ir.index.rules import at_least_zero
 
 
 def program_ops(program: ProgramOp) -> list[SdgOp]:
-    """The sdg ops of a program, in textual order."""
+    """The sdg ops of a program, in textual order, as a list that stays valid while the program changes."""
     return [op for op in ops_of(program.body.block) if isinstance(op, SdgOp)]
 
 

@@ -76,12 +76,11 @@ def block_shape(
         return BlockShape(tuple(steps), tuple(reversed(range(len(shape)))))
     rows = shape[others[0]] if others else 1
     block_rows, block_vectors = 1, registers // 2 if sums_rows else max(1, min(4, registers // (2 * values)))
-    if has_dot and many:
-        block_vectors = vectors_at_once(rows, shape[lane], lanes, registers)
-        block_rows = {1: 16, 2: 8, 3: 8, 4: 6}[block_vectors] if rows >= 8 else rows
-    elif has_dot:
+    if has_dot:
         block_vectors = vectors_at_once(rows, shape[lane], lanes, registers)
         block_rows = min(rows, 6)
+        if many:
+            block_rows = {1: 16, 2: 8, 3: 8, 4: 6}[block_vectors] if rows >= 8 else rows
     steps[lane] = min(-(-shape[lane] // lanes), block_vectors) * lanes
     for axis in others:
         steps[axis] = min(block_rows, shape[axis])

@@ -36,6 +36,7 @@ from tempo_ir.dialects.sdg import (
     UntilOp,
     op_text,
 )
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.dialects.sdg.until import bound_of, names_bound, until_of
 from tempo_ir.dialects.types import element, shape_of
 from tempo_ir.index.domain import Domain
@@ -107,7 +108,7 @@ class Statements:
 
         Raises ScheduleError for a gradient that no pass has expanded.
         """
-        ops = [op for op in program.body.block.ops if isinstance(op, SdgOp)]
+        ops = program_ops(program)
         for op in ops:
             if isinstance(op, GradOp):
                 raise ScheduleError(f"{op_text(op)} is not expanded: run sdg-autodiff before sdg-schedule", op)

@@ -13,12 +13,13 @@ from tempo_ir.dialects.sdg import (
     SourceOp,
     domain_of,
 )
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.dialects.sdg.until import until_of
 from tempo_ir.graphs import reachable
 from tempo_ir.index import Const, Entry, Slice, Space, Sym
 from tempo_ir.passes.recurrences.interleaving import Lookahead
 from tempo_ir.passes.sdg_accumulate import Reduction, Whole, wholes
-from tempo_ir.passes.utilities import is_slice, sdg_ops
+from tempo_ir.passes.utilities import is_slice
 from tempo_ir.passes.vectorize.recurrence import distance_sign, groups_along
 
 
@@ -79,7 +80,7 @@ class NotInBlocksError(Exception):
 
 def sides_of(program: ProgramOp, dim: str) -> Sides:
     """The sides of a dim. Raises NotInBlocksError where there are not both, or where blocks would not do."""
-    ops, space = sdg_ops(program), program.space
+    ops, space = program_ops(program), program.space
     until = until_of(ops)
     if until is not None and until.dim == dim:
         raise NotInBlocksError("data ends it", until)

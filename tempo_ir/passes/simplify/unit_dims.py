@@ -17,9 +17,10 @@ from tempo_ir.dialects.sdg import (
     SdgOp,
     UntilOp,
 )
+from tempo_ir.dialects.sdg.reads import program_ops
 from tempo_ir.dialects.sdg.symbols import property_symbols
 from tempo_ir.index import Const, Domain, free_symbols, substitute
-from tempo_ir.passes.utilities import is_slice, sdg_ops
+from tempo_ir.passes.utilities import is_slice
 
 STAYING = (HostOp, OutputOp, RandomOp, UntilOp, GradOp, CotangentOp)
 """What differs from point to point by its meaning, or shows the dim to the caller."""
@@ -37,7 +38,7 @@ def drop_unit_dims(program: ProgramOp) -> bool:
     units = {name: Const(0) for name, bound in program.space.dims if bound == Const(1)}
     if not units:
         return False
-    ops = [op for op in sdg_ops(program) if isinstance(op, AccessOp)]
+    ops = [op for op in program_ops(program) if isinstance(op, AccessOp)]
     changed = [at_the_point(op, units) for op in ops]
     changed += [without_units(op, units) for op in ops]
     return any(changed)
