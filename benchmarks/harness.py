@@ -283,19 +283,31 @@ def compare(
 ) -> None:
     """Run all systems in turn, `rounds` times after one warm-up each, and add their rows and ratios to the report.
 
-    One run is of `units` units. What would take longer than `PATIENCE` is run fewer times, though `FEWEST`. A `bound`
-    is that of one thread: with more there is none in the report. The order is drawn anew for each round: who follows
-    another finds in the caches what that one left there, which changes times by up to a tenth.
+    One run is of `units` units. What would take longer than `PATIENCE` is run fewer times, though `FEWEST`, and its
+    warm-up, whose minutes no cold cache changes, is the first of them. A `bound` is that of one thread: with more there
+    is none in the report. The order is drawn anew for each round: who follows another finds in the caches what that one
+    left there, which changes times by up to a tenth.
     """
     bound = bound if threads() == 1 else None
     times: dict[str, list[Measurement]] = {system.name: [] for system in systems}
+    grown: dict[str, int] = {}
+
+    def take_turn(system: System) -> None:
+        times[system.name].append(measure(system, system.units or units))
+
     start = time.perf_counter()
-    grown = {system.name: grown_bytes(system.run) for system in systems}
+    for system in systems:
+        grown[system.name] = grown_bytes(lambda system=system: take_turn(system))
     round_s = time.perf_counter() - start
+    if (afforded := max(FEWEST, int(PATIENCE / round_s))) < rounds:
+        rounds = afforded - 1
+    else:
+        for found in times.values():
+            found.clear()
     order = random.Random(0)
-    for _ in range(min(rounds, max(FEWEST, int(PATIENCE / round_s)))):
+    for _ in range(rounds):
         for system in order.sample(systems, len(systems)):
-            times[system.name].append(measure(system, system.units or units))
+            take_turn(system)
     for system in systems:
         peak = grown[system.name] if system.peak_bytes is None else system.peak_bytes
         found = times[system.name]
