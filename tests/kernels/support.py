@@ -181,4 +181,6 @@ def meaning_of(leaf: LoopKernelOp, inputs: Sequence[np.ndarray], symbols: Mappin
     return expected
 
 
-__all__ = ["PADDED", "SMALL", "body_of", "check", "check_body", "data", "kernel_of", "leaf_of", "meaning_of", "run"]
+__all__ = [
+    "PADDED", "SMALL", "body_of", "check", "check_body", "compare", "data", "kernel_of", "leaf_of", "meaning_of", "run",
+]  # fmt: skip

@@ -420,3 +420,32 @@ def test_products_turned_round_on_their_way_to_memory(rows: int, plain: bool, ta
     k.store(total, k.view(k["out"], [rows, 2 * columns - 4]), (0, rows), (n, columns))
     weights, out = numbers(2 * columns - 4, depth), np.zeros((rows, 2 * columns - 4), np.float32)
     assert_same(k.finish(), [numbers(rows, depth), weights, numbers(*out.shape), out], [2], 1e-5, narrower(target))
+
+
+def turned_whole(rows: int, columns: int) -> KernelOp:
+    """x @ w.T of weights that are near, all of it inside of what it is stored to."""
+    depth = 37
+    k = KernelBuilder("turned", {"x": F32, "w": F32, "out": F32})
+    x = k.load(k.view(k["x"], [rows, depth]), (0, rows), (0, depth))
+    w = k.load(k.view(k["w"], [columns, depth]), (0, columns), (0, depth))
+    product = k.dot(x, w.t, k.const(0.0, f32, [rows, columns]))
+    k.store(product, k.view(k["out"], [rows, columns]), (0, rows), (0, columns))
+    kernel = k.finish()
+    kernel.attributes[NEAR] = UnitAttr()
+    return kernel
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("rows", [8, 16, 32, 33])
+@pytest.mark.parametrize("columns", [32, 48, 64, 75])
+def test_squares_that_are_stored_turned_round(rows: int, columns: int, target: str):
+    out = np.zeros((rows, columns), np.float32)
+    arguments = [numbers(rows, 37), numbers(columns, 37), out]
+    assert_same(turned_whole(rows, columns), arguments, (), 1e-5, narrower(target))
+
+
+def test_a_product_that_is_stored_turned_round_stands_once():
+    texts = [lower_kernel(turned_whole(16, columns), AVX512).definition for columns in (64, 128)]
+    products = [text.count("fmul") for text in texts]
+    assert products[0] == products[1]
+    assert all("call void @transposed" in text for text in texts)

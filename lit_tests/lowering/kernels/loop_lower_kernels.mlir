@@ -205,3 +205,25 @@ loop.program @next dims(t: T) where T >= 1 {
     }
   }
 }
+
+// -----
+
+// What is computed element by element and then split into heads is computed of heads: reshapes are of what is read.
+
+// CHECK-LABEL: loop.program @heads
+// CHECK:       tile.kernel @reshape_mul_max(
+// CHECK-DAG:   tile.view %x offset %n0[] : !tile.ptr<f32> -> !tile.view<4x2x16xf32, [32, 16, 1]>
+// CHECK-DAG:   tile.view %scale[] : !tile.ptr<f32> -> !tile.view<2x16xf32, [16, 1]>
+loop.program @heads dims(t: T) {
+  %scale = loop.input "scale" : !loop.buffer<32xf32>
+  %x = loop.input "x" : !loop.buffer<(t: full) 4x32xf32>
+  %y = loop.output "y" : !loop.buffer<(t: full) 4x2xf32>
+  loop.for t = 0 to T {
+    loop.compute at (t = t) ins(%a = %x[t], %b = %scale) outs(%y[t]) {
+      %s = sdg.mul %a, %b : (tensor<4x32xf32>, tensor<32xf32>) -> tensor<4x32xf32>
+      %h = sdg.reshape %s : (tensor<4x32xf32>) -> tensor<4x2x16xf32>
+      %r = sdg.max %h axes [2] : (tensor<4x2x16xf32>) -> tensor<4x2xf32>
+      loop.yield %r : tensor<4x2xf32>
+    }
+  }
+}

@@ -14,7 +14,8 @@ loop.launch @add(%x, %h)[16 * t, 16 * t - 16]
 tile.kernel @add(%x: !tile.ptr<f32>, %h: !tile.ptr<f32>, %n0: index, %n1: index) grid [] { ... }
 ```
 The scalars of a launch are the kernel's scalar arguments, then the extents of the axes of its grid that it leaves
-open. Equal kernels (of equal layers, of one leaf at several indices) are one. On cpu those of a loop that reads more
+open. Reshapes of what a leaf computes element by element become those of what it reads (`kernels/reshaped_reads.py`).
+Equal kernels (of equal layers, of one leaf at several indices) are one. On cpu those of a loop that reads more
 than caches hold are marked: `tile.kernel @add(...) grid [] attributes {streams}`, and products of one whose weights
 stay in a cache near by, `attributes {near}` (`kernels/footprint.py`); what a loop's kernel may know of the next
 launch is marked too (`kernels/successive.py`), and pointers that may be one (`kernels/donated.py`). A leaf without a
@@ -70,6 +71,7 @@ from tempo_ir.lowering.kernels.naming import name_pointers
 from tempo_ir.lowering.kernels.orders import order_axes
 from tempo_ir.lowering.kernels.persistent import Persistent, persistent_kernel
 from tempo_ir.lowering.kernels.persistent_check import OtherRowsTouched, check_rows
+from tempo_ir.lowering.kernels.reshaped_reads import reshape_reads
 from tempo_ir.lowering.kernels.successive import Succession, mark_advances, with_turns
 from tempo_ir.lowering.kernels.translation import (
     Translation,
@@ -123,6 +125,8 @@ def lower_kernels(
         literals = Literals(program)
         leaves = [leaf for leaf in program.operations() if isinstance(leaf, BodyOperation)]
         leaves = [literals.separate(leaf) for leaf in leaves]
+        for leaf in leaves:
+            reshape_reads(leaf.body.block)
         gone: set[BodyOperation] = set()
         for loop in [loop for loop in program.loops() if loop.programs is not None]:
             gone |= lowering.persist(loop)

@@ -267,6 +267,19 @@ def prefetch_written(evaluator: Evaluator, access: Access, points: Sequence[Poin
         memory.prefetch(access.buffer, _offset(evaluator.text, access, point), near=True, written=True)
 
 
+def address(evaluator: Evaluator, access: Access, point: Point) -> Register:
+    """The address of a point, be it inside or not."""
+    return access.buffer.at(_offset(evaluator.text, access, point))
+
+
+def whole_pitch(access: Access, axis: int) -> int | None:
+    """The elements between neighbours along an axis of a tile that lies in memory as in registers, all of it inside;
+    None of others, and where only a call knows."""
+    element, pitch = access.buffer.element, access.lane_strides[axis]
+    is_checked = any(each.positions is not None or each.limit is not None or each.below for each in access.axes)
+    return pitch if isinstance(pitch, int) and not is_checked and element.kind == element.storage else None
+
+
 def _offset(text: Text, access: Access, point: Point) -> Linear:
     """Where a point lies, be it inside or not."""
     offset = access.offset
