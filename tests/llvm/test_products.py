@@ -11,6 +11,7 @@ from tempo_ir.dialects.tile.attributes import INDEX, PointerType
 from tempo_ir.dialects.tile.builder import KernelBuilder
 from tempo_ir.dialects.tile.shape import DotOp
 from tempo_ir.dialects.tile.structure import NEAR, STREAMS, KernelOp
+from tempo_ir.lowering.llvm import ahead
 from tempo_ir.lowering.llvm.engine import compile_assembly, host_target
 from tempo_ir.lowering.llvm.invariant import loop_order, program_axes, program_levels
 from tempo_ir.lowering.llvm.jit import compile_kernel
@@ -112,8 +113,8 @@ def test_weights_that_come_from_memory(rows: int, element: Attribute, target: st
     """Of more than 128 KB, several rows of which are asked for before they are read; bf16 are read two at a time."""
     case = kernels.linear(np.random.default_rng(0), rows, 262, 331, 262, 331, element)
     assert_same(case.kernel, case.arguments, case.grid, case.tolerance, narrower(target))
-    ahead = "llvm.prefetch" in lower_kernel(case.kernel, AVX512).definition
-    assert ahead == (rows > 1 or element == bf16)
+    asks = "llvm.prefetch" in lower_kernel(case.kernel, AVX512).definition
+    assert asks == (rows > 1 or element == bf16)
 
 
 @pytest.mark.parametrize(("depth", "block"), [(262, 331), (64, 331), (262, 13), (40, 13)])
@@ -174,6 +175,18 @@ def test_weights_that_are_near(rows: int, element: Attribute, target: str):
 def test_rows_that_fill_vectors_are_lanes(rows: int, columns: int, depth: int, target: Target, storage: Storage):
     case = kernels.linear(np.random.default_rng(0), rows, columns, depth, columns, depth)
     assert lhs_storage(case.kernel, target) is storage
+
+
+@pytest.mark.parametrize(("rows", "columns", "depth"), [(32, 660, 261), (45, 660, 100), (32, 192, 261), (16, 660, 261)])
+def test_weights_of_the_next_block_of_registers(monkeypatch: pytest.MonkeyPatch, rows: int, columns: int, depth: int):
+    """They are asked for where rows of two vectors are lanes and the weights are more than stay near."""
+    case = kernels.linear(np.random.default_rng(0), rows, columns, depth, columns // 3, depth)
+    assert lhs_storage(case.kernel, AVX512) is Storage.ROWS
+    assert_same(case.kernel, case.arguments, case.grid, case.tolerance)
+    asked = lower_kernel(case.kernel, AVX512).definition.count("llvm.prefetch")
+    monkeypatch.setattr(ahead, "NEAR_WEIGHTS", 1 << 30)
+    near = lower_kernel(case.kernel, AVX512).definition.count("llvm.prefetch")
+    assert (asked > near) is (rows > 16 and 4 * columns * depth > 1 << 18)
 
 
 def gated(rows: int, columns: int, depth: int, programs: int) -> KernelOp:

@@ -21,6 +21,7 @@ from tempo_ir.dialects.tile.attributes import element_of, shape_of
 from tempo_ir.dialects.tile.shape import DotOp
 from tempo_ir.lowering.llvm import access, shuffle
 from tempo_ir.lowering.llvm.address import ZERO, Linear, linear
+from tempo_ir.lowering.llvm.ahead import NextRows
 from tempo_ir.lowering.llvm.elementwise import convert
 from tempo_ir.lowering.llvm.evaluate import At, Evaluator, Point, for_each_block, for_each_block_inside, has_lane
 from tempo_ir.lowering.llvm.lane_sums import dot_into_lanes, is_summed_into_lanes
@@ -94,9 +95,12 @@ def _dot_along_output(evaluator: Evaluator, op: DotOp, points: Sequence[Point], 
     totals = [text.variable(zero if pairs else x) for x in initial]
     beside = [text.variable(zero) for _ in totals] if len(totals) < ACCUMULATORS <= depth else totals
 
+    following = NextRows.of(evaluator, op, points) if part is None else None
     groups = _by_scalar(points) if vector and not pairs else [list(enumerate(points))]
 
     def step(start: Linear, count: int) -> None:
+        if following is not None:
+            following.ask(start, count)
         for i in range(count):
             for group in groups:
                 at = At(first + start + i)
