@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.fuzz.check import SLOW, Failure, failure_of
 from tests.fuzz.coverage import Coverage
-from tests.fuzz.generator import generate, text_of
+from tests.fuzz.generator import FURTHER, generate, text_of
 from tests.fuzz.isolation import answers
 from tests.fuzz.reducing import reduced
 
@@ -70,7 +70,7 @@ class Session:
         for seed, tried in answers(self.tried, self.seeds(), self.arguments.jobs, SECONDS):
             if isinstance(tried, Failure):
                 # the process is gone, and what it made with it
-                module = generate(seed, self.arguments.steps)
+                module = generate(seed, self.arguments.steps, FURTHER)
                 coverage = Coverage()
                 coverage.add(module)
                 tried = Tried(text_of(module), coverage, tried.kind, tried.text, SECONDS)
@@ -92,7 +92,7 @@ class Session:
     def tried(self, seed: str) -> Tried:
         """Generate a program and check it."""
         begin = time.process_time()
-        module = generate(seed, self.arguments.steps)
+        module = generate(seed, self.arguments.steps, FURTHER)
         tried = Tried(text_of(module), Coverage())
         tried.coverage.add(module)
         failure = failure_of(tried.text, thorough=not self.arguments.quick)

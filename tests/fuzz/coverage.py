@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp
 
 from tempo_ir.dialects import sdg
-from tempo_ir.dialects.sdg import ProgramOp, SdgOp
+from tempo_ir.dialects.sdg import ProgramOp, SdgOp, domain_of
 from tempo_ir.dialects.types import dtype_name, element
 from tempo_ir.graphs import strongly_connected
+from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import TRUE, And, Const, Entry, Expr, MinMax, Or, Slice, Sym, free_symbols
 
 
@@ -127,15 +128,34 @@ def _forms(program: ProgramOp, ops: list[SdgOp]) -> set[str]:
         found.add("host calls")
     if any(isinstance(op, sdg.HostOp) and op.vectorized is not None for op in ops):
         found.add("vectorised host calls")
-    keys = [{op.key.data for op in ops if isinstance(op, kind)} for kind in (sdg.ParameterOp, sdg.OutputOp)]
-    if keys[0] & keys[1]:
+    if any(isinstance(op, sdg.OutputOp) and op.domain != Domain(op.domain.dims) for op in ops):
+        found.add("outputs that leave rows out")
+    if any(isinstance(op, sdg.ContractOp) and _has_range_of_two_letters(op) for op in ops):
+        found.add("ranges of two letters")
+    outputs = {op.key.data for op in ops if isinstance(op, sdg.OutputOp)}
+    states = {op for op in ops if isinstance(op, sdg.ParameterOp) and op.key.data in outputs}
+    if states:
         found.add("states")
     edges = {op: [access.value.owner for access in op.accesses] for op in ops}
     parts = strongly_connected(ops, lambda op: [other for other in edges[op] if isinstance(other, SdgOp)])
     for part in parts:
         if len(part) > 1:
             found |= {"recurrences", *_directions(part)}
+        read = {other for op in part if isinstance(op, sdg.MergeOp) for other in edges[op]}
+        if len(part) > 1 and len(states & read) > 1:
+            found.add("states that change places")
     return found
+
+
+def _has_range_of_two_letters(op: sdg.ContractOp) -> bool:
+    """Whether two operands of a contraction are read through a range of one dim, with a letter each."""
+    letters_of: dict[tuple[str, Entry], set[str]] = {}
+    for letters, access in zip(op.letters[0], op.accesses, strict=True):
+        dims = domain_of(access.value).dims
+        ranges = [key for key in zip(dims, access.index, strict=True) if isinstance(key[1], Slice)]
+        for key, letter in zip(ranges, letters, strict=False):
+            letters_of.setdefault(key, set()).add(letter)
+    return any(len(letters) > 1 for letters in letters_of.values())
 
 
 def _types(ops: list[SdgOp]) -> set[str]:

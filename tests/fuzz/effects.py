@@ -15,7 +15,7 @@ from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import FALSE, Cond, Expr, Sym, compare, conj, disj, substitute
 from tempo_ir.reference.dtypes import Array
 from tests.fuzz.builder import Builder, NotHere
-from tests.fuzz.values import Numbers, Value
+from tests.fuzz.values import Numbers, Value, coarsest
 
 QUARTERS = 4
 """What a host object adds is a quarter of a number up to this."""
@@ -150,14 +150,56 @@ def state(b: Builder) -> Value:
     following = b.add(sdg.TanhOp(b.at(b.place(summed, rough)), domain=Domain(dims)), rough)
     after = b.at(following)
     before.set_cases(carried(b, dims, b.at(start), after))
-    last = b.place(
-        sdg.MergeOp(*_at_the_end(bounds, b.at(start), after), domain=Domain(), result_type=value.type),
-        held.numbers,
-    )
+    _given_back(b, start, bounds, after, held.numbers)
+    return held
+
+
+def _given_back(b: Builder, start: Value, bounds: Mapping[str, Expr], after: Access, numbers: Numbers) -> None:
+    """The output of a state: what is `after` the last point."""
+    first = start.ssa.owner
+    assert isinstance(first, sdg.ParameterOp)
+    cases = _at_the_end(bounds, b.at(start), after)
+    last = b.place(sdg.MergeOp(*cases, domain=Domain(), result_type=start.type), numbers)
     # an output is named by how it may differ
     first.key = StringAttr(f"{last.numbers.rounding.name.lower()}_{first.key.data}")
     b.block.add_op(sdg.OutputOp(first.key.data, b.at(last)))
-    return held
+
+
+def exchanged(b: Builder) -> Value:
+    """Two or three states that change places: at each step, or at the end.
+
+    `v = merge {t = 0 : v0, t > 0 : w'[t - 1]}; w = merge {t = 0 : w0, t > 0 : v'[t - 1]}`, where `v'` is v, turned, or
+    a mix of it and another value
+    """
+    value = b.pick(lambda v: v.dtype in ("f32", "f64") and v.is_static and bool(v.dims))
+    dims, domain = value.dims, Domain(value.dims)
+    bounds = {dim: b.space.bound(dim) for dim in dims}
+    alike = [v for v in b.values if v.type == value.type and set(v.dims) <= set(dims)]
+    numbers = Numbers(-3, 3, None, coarsest([v.numbers for v in alike]))
+    names = [f"state{len(b.values)}{letter}" for letter in "abc"[: b.random.choice([2, 2, 3])]]
+    starts = [b.add(sdg.ParameterOp(name, value.type), Numbers(-3, 3, 2)) for name in names]
+    held = [b.add(sdg.MergeOp(domain=domain, result_type=value.type), numbers) for _ in names]
+    following = [_following(b, one, b.random.choice([*alike, *starts, *held]), domain) for one in held]
+    for start, one, after in zip(starts, held, b.random.sample(following, len(following)), strict=True):
+        assert isinstance(one.ssa.owner, sdg.MergeOp)
+        one.ssa.owner.set_cases(carried(b, dims, b.at(start), b.at(after)))
+    for start, after in zip(starts, b.random.sample(following, len(following)), strict=True):
+        _given_back(b, start, bounds, b.at(after), numbers)
+    return held[-1]
+
+
+def _following(b: Builder, held: Value, other: Value, domain: Domain) -> Value:
+    """What comes after a state: itself, itself with its axes or elements in another order, or a mix."""
+    draw, here = b.random.random(), b.at(held)
+    if draw < 0.3:
+        return held
+    if draw < 0.6 and held.shape:
+        axes = list(range(len(held.shape)))
+        if held.shape == held.shape[::-1] and len(axes) > 1 and b.chance(0.7):
+            return b.add(sdg.TransposeOp(here, axes[::-1], domain=domain), held.numbers)
+        return b.add(sdg.ReverseOp(here, b.random.choice(axes), domain=domain), held.numbers)
+    mixed = b.place(b.random.choice([sdg.AddOp, sdg.SubOp])(here, b.at(other), domain=domain), held.numbers)
+    return b.add(sdg.TanhOp(b.at(mixed), domain=domain), held.numbers.rounded(-1, 1))
 
 
 @dataclass

@@ -9,16 +9,18 @@ from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import (
     TRUE,
     Cond,
+    Const,
     Entry,
     Slice,
     Sym,
+    compare,
     conj,
     disj,
     negate,
 )
 from tests.fuzz import indices
 from tests.fuzz.builder import Builder, NotHere
-from tests.fuzz.steps import Step, steps
+from tests.fuzz.steps import Step, backwards, forwards, steps
 from tests.fuzz.values import BOOLEANS, ROUNDINGS, WILD, Numbers, Value, union
 
 
@@ -89,6 +91,41 @@ def mutual(b: Builder) -> Value:
         last = b.at(firsts[number]) if found and found[-1][0] != TRUE else Access(other.ssa, now)
         _merge_of(past).set_cases([*found, (TRUE, last)] if not found or found[-1][0] != TRUE else found)
     return made[-1]
+
+
+def partly_shown(b: Builder) -> Value:
+    """A value that is known at its first or last points, of which outputs leave rows out, perhaps those.
+
+    `h = merge {t > 0 : next[t - 1], true : first}; next = tanh(mix(h, v)); output h (where t != 0)`
+    """
+    value = b.pick(lambda v: not v.is_ragged and len(v.shape) <= 2)
+    dims = b.space.order(set(value.dims) | set(b.some_dims()))
+    if not dims:
+        raise NotHere
+    dim, domain, first = b.random.choice(dims), Domain(dims), _first_value(b, value)
+    past = b.place(sdg.MergeOp((TRUE, b.at(first)), domain=domain), first.numbers)
+    made = _mixed(b, past, value, domain)
+    step = b.random.choice([forwards, forwards, backwards])(b, dims, dim)
+    _merge_of(past).set_cases([(step.inside, Access(made.ssa, step.index)), (TRUE, b.at(first))])
+    past = Value(past.ssa, union([first.numbers, made.numbers]))
+    b.values.append(past)
+    for shown in b.random.choice([[past], [past], [made], [past, made]]):
+        kind = "exact" if shown.is_exact else shown.numbers.rounding.name.lower()
+        b.block.add_op(
+            sdg.OutputOp(
+                f"{kind}_part{len(b.values)}{'_next' * (shown is made)}", b.at(shown), domain=_part(b, dims, dim)
+            )
+        )
+    return made
+
+
+def _part(b: Builder, dims: tuple[str, ...], dim: str) -> Domain:
+    """Some points of the dims: without some first ones, some last ones, one, or those where a condition holds."""
+    bound, k = b.space.bound(dim), b.random.randint(0, 3)
+    ranges = b.random.choice([(), (), ((dim, Const(k), bound),), ((dim, Const(0), bound - k),)])
+    if ranges:
+        return Domain(dims, ranges)
+    return Domain(dims, (), random_condition(b, dims) if b.chance(0.4) else compare("!=", Sym(dim), k))
 
 
 def _merge_of(value: Value) -> sdg.MergeOp:

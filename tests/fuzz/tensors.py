@@ -7,10 +7,11 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, i64
 
 from tempo_ir.dialects import sdg
+from tempo_ir.dialects.sdg import Access
 from tempo_ir.dialects.types import dtype, element, holds, shape_of
 from tempo_ir.index.domain import Domain
 from tempo_ir.index.expr import Const, Entry, Expr, Slice, Sym
-from tests.fuzz.builder import Builder, NotHere, scaled
+from tests.fuzz.builder import Builder, NotHere, is_of_floats, scaled
 from tests.fuzz.values import WILD, Numbers, Value, coarsest, length
 
 
@@ -93,6 +94,41 @@ def contracted(b: Builder) -> Value:
             letters[letter] = extent
             word += letter
         words.append(word)
+    return _contraction(b, accesses, numbers, words, letters)
+
+
+def of_two_letters(b: Builder) -> Value:
+    """A contraction of two or three values through the same ranges, for which each value has letters of its own.
+
+    `contract "ai,bi->ab" k[0:t + 1], k[0:t + 1]`
+    """
+    first = b.pick(lambda v: v.dtype != "bool" and bool(v.dims) and len(v.shape) <= 1)
+    access = b.read(first)
+    for _ in range(8):
+        if any(isinstance(entry, Slice) for entry in access.index):
+            break
+        access = b.read(first)
+    ranges = sum(isinstance(entry, Slice) for entry in access.index)
+    if not ranges:
+        raise NotHere
+    alike = [v for v in b.values if v.dims == first.dims and v.type == first.type]
+    values = [first, *(b.random.choice([first, *alike]) for _ in range(b.random.choice([1, 1, 2])))]
+    shape = shape_of(access.type)
+    axes = [*("adg"[:ranges]), *"cfi"][: len(shape)]
+    letters: dict[str, int | Expr] = {}
+    words: list[str] = []
+    for _ in values:
+        word = [b.random.choice([a, chr(ord(a) + 1), chr(ord(a) + 1)]) if a in "adg" else a for a in axes]
+        letters |= dict(zip(word, shape, strict=True))
+        words.append("".join(word))
+    accesses = [Access(value.ssa, access.index) for value in values]
+    return _contraction(b, accesses, [value.numbers for value in values], words, letters)
+
+
+def _contraction(
+    b: Builder, accesses: list[Access], numbers: list[Numbers], words: list[str], letters: dict[str, int | Expr]
+) -> Value:
+    """The contraction over all letters but up to three, which the result has in any order."""
     result = [letter for letter in letters if b.chance(0.45)]
     b.random.shuffle(result)
     if len(result) > 3:
@@ -102,7 +138,7 @@ def contracted(b: Builder) -> Value:
     factor = 1.0
     for letter, extent in letters.items():
         factor *= 1 if letter in result else length(extent)
-    return b.add(op, _products(numbers, factor) if first.is_float else WILD)
+    return b.add(op, _products(numbers, factor) if is_of_floats(op) else WILD)
 
 
 def is_wider(one: Value, other: Value) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.fuzz.__main__ import main
 from tests.fuzz.check import SLOW, Failure, parse, program_of
 from tests.fuzz.coverage import Coverage
-from tests.fuzz.generator import generate, needs_itself, text_of
+from tests.fuzz.generator import FURTHER, generate, needs_itself, text_of
 from tests.fuzz.isolation import answers
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -46,6 +46,7 @@ RANGES = {
 FORMS = {
     "1 dims", "2 dims", "3 dims", "conditions on bounds", "narrowed domains", "domains with conditions",
     "dynamic extents", "cases", "cases with 'and'", "cases with 'or'", "host calls", "vectorised host calls", "states",
+    "states that change places", "outputs that leave rows out", "ranges of two letters",
     "recurrences", "recurrences forwards", "recurrences backwards", "recurrences both ways",
     "recurrences of several values", "recurrences over several dims",
     "gradients", "gradients by several", "gradients of gradients",
@@ -57,7 +58,7 @@ REDUCTIONS = {"sum", "prod", "max", "min", "mean", "argmax", "argmin", "cumsum",
 def test_all_kinds_of_programs():
     coverage = Coverage()
     for seed in range(150):
-        coverage.add(generate(f"kinds {seed}"))
+        coverage.add(generate(f"kinds {seed}", table=FURTHER))
     assert coverage.programs == 150
     assert POINTS | RANGES <= set(coverage.entries)
     assert FORMS <= set(coverage.forms)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.check import failure_of
-from tests.fuzz.generator import generate, text_of
+from tests.fuzz.generator import FURTHER, generate, text_of
 
 FOUND = sorted((Path(__file__).parent / "found").glob("*.mlir"))
 
@@ -42,6 +42,6 @@ def test_on_the_cpu(first):
 def test_in_every_way(first):
     """Larger programs, each pass left out in turn too."""
     for number in range(first, first + 20):
-        text = text_of(generate(f"slow {number}", 12))
+        text = text_of(generate(f"slow {number}", 12, FURTHER))
         failure = failure_of(text)
         assert failure is None or failure.is_refusal, f"{failure}\n{text}"
