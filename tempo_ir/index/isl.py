@@ -183,29 +183,32 @@ def _of_rows(text: str) -> Set | Map | None:
     rows = rows_of(text)
     if rows is None:
         return None
-    space = islpy.Space.params_alloc(context(), len(rows.params))
-    for position, name in enumerate(rows.params):
-        space = space.set_dim_name(DIM.param, position, name)
-    width, ends = len(rows.target.dims), (DIM.cst, DIM.param)
+    space = _space(rows.params, rows.source, rows.target, rows.exists)
+    ends, width = (DIM.cst, DIM.param), len(rows.target.dims)
     matrices = _matrix(rows.equalities, rows.columns), _matrix(rows.inequalities, rows.columns)
     if rows.source is None:
-        space = space.set_from_params().add_dims(DIM.set, width + rows.exists)
-        whole = islpy.BasicSet.from_constraint_matrices(space, *matrices, *ends, DIM.set, DIM.div).to_set()
-        whole = whole.project_out(DIM.set, width, rows.exists) if rows.exists else whole
-        return _named(whole.set_tuple_name(rows.target.name) if rows.target.name else whole, DIM.set, rows.target)
-    space = space.set_from_params().map_from_set()
-    space = space.add_dims(DIM.in_, len(rows.source.dims)).add_dims(DIM.out, width + rows.exists)
-    whole = islpy.BasicMap.from_constraint_matrices(space, *matrices, *ends, DIM.in_, DIM.out, DIM.div).to_map()
-    whole = whole.project_out(DIM.out, width, rows.exists) if rows.exists else whole
-    for side, names in ((DIM.in_, rows.source), (DIM.out, rows.target)):
-        whole = _named(whole.set_tuple_name(side, names.name) if names.name else whole, side, names)
-    return whole
+        points = islpy.BasicSet.from_constraint_matrices(space, *matrices, *ends, DIM.set, DIM.div).to_set()
+        points = points.project_out(DIM.set, width, rows.exists) if rows.exists else points
+        return points.set_tuple_name(rows.target.name) if rows.target.name else points
+    pairs = islpy.BasicMap.from_constraint_matrices(space, *matrices, *ends, DIM.in_, DIM.out, DIM.div).to_map()
+    pairs = pairs.project_out(DIM.out, width, rows.exists) if rows.exists else pairs
+    for side, end in ((DIM.in_, rows.source), (DIM.out, rows.target)):
+        pairs = pairs.set_tuple_name(side, end.name) if end.name else pairs
+    return pairs
 
 
-def _named(whole: Relation, side: islpy.dim_type, names: Tuple) -> Relation:
-    for position, name in enumerate(names.dims):
-        whole = whole.set_dim_name(side, position, name) if name else whole
-    return whole
+@_asked_once
+def _space(params: Sequence[str], source: Tuple | None, target: Tuple, more: int) -> islpy.Space:
+    """Parameters and dims by name, and `more` dims behind those of the target."""
+    space = islpy.Space.params_alloc(context(), len(params))
+    for position, name in enumerate(params):
+        space = space.set_dim_name(DIM.param, position, name)
+    space = space.set_from_params() if source is None else space.set_from_params().map_from_set()
+    for side, end in ((DIM.in_, source), (DIM.out, target)):
+        for position, name in enumerate(end.dims if end else ()):
+            space = space.add_dims(side, 1)
+            space = space.set_dim_name(side, position, name) if name else space
+    return space.add_dims(DIM.out, more) if more else space
 
 
 def _matrix(rows: Sequence[Row], columns: int) -> islpy.Mat:
