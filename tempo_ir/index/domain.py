@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar, overload
 
 from tempo_ir.index.expr import (
@@ -66,11 +67,7 @@ class Space(HashedOnce):
     @property
     def params(self) -> tuple[str, ...]:
         """The bounds that a caller gives: the symbols of the declared bounds and of `where`, by first appearance."""
-        found: dict[str, None] = {}
-        for _, bound in self.dims:
-            found.update(dict.fromkeys(sorted(free_symbols(bound))))
-        found.update(dict.fromkeys(sorted(free_symbols(self.where))))
-        return tuple(found)
+        return _params(self)
 
     def bound(self, name: str) -> Expr:
         """The declared bound of a dim: `T` of `t`.
@@ -132,13 +129,7 @@ class Domain(HashedOnce):
 
     def condition(self, space: Space) -> Cond:
         """What holds at every point: the range of each dim, `where`, and the program's own `where`."""
-        held: list[Cond] = [space.where]
-        for name in self.dims:
-            first, end = self._range(name, space)
-            held.append(conj(Compare("<=", first, Sym(name)), Compare("<", Sym(name), end)))
-            if any(dim == name for dim, _, _ in self.ranges):
-                held.append(conj(compare("<=", 0, Sym(name)), Compare("<", Sym(name), space.bound(name))))
-        return conj(*held, self.where)
+        return _condition(self, space)
 
     def facts(self, space: Space) -> Facts:
         """Least and greatest value of each dim, for `simplify`."""
@@ -196,6 +187,26 @@ class Domain(HashedOnce):
         if self.where == TRUE:
             return f"({text})"
         return f"({text} where {self.where})" if text else f"(where {self.where})"
+
+
+@lru_cache(maxsize=4096)
+def _params(space: Space) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for _, bound in space.dims:
+        found.update(dict.fromkeys(sorted(free_symbols(bound))))
+    found.update(dict.fromkeys(sorted(free_symbols(space.where))))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _condition(domain: Domain, space: Space) -> Cond:
+    held: list[Cond] = [space.where]
+    for name in domain.dims:
+        first, end = domain.lower(name, space), domain.upper(name, space)
+        held.append(conj(Compare("<=", first, Sym(name)), Compare("<", Sym(name), end)))
+        if any(dim == name for dim, _, _ in domain.ranges):
+            held.append(conj(compare("<=", 0, Sym(name)), Compare("<", Sym(name), space.bound(name))))
+    return conj(*held, domain.where)
 
 
 def parse_space(cursor: Cursor) -> Space:

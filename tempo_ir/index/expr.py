@@ -322,10 +322,10 @@ def conj(*conds: Cond) -> Cond:
     """The conjunction, flattened, without repeats; `TRUE` of no arguments."""
     args: dict[Cond, None] = {}
     for cond in conds:
-        if cond == FALSE:
-            return FALSE
-        if cond != TRUE:
+        if not isinstance(cond, Truth):
             args.update(dict.fromkeys(cond.args if isinstance(cond, And) else (cond,)))
+        elif not cond.value:
+            return FALSE
     flat = tuple(args)
     return And(flat) if len(flat) > 1 else flat[0] if flat else TRUE
 
@@ -334,10 +334,10 @@ def disj(*conds: Cond) -> Cond:
     """The disjunction, flattened, without repeats; `FALSE` of no arguments."""
     args: dict[Cond, None] = {}
     for cond in conds:
-        if cond == TRUE:
-            return TRUE
-        if cond != FALSE:
+        if not isinstance(cond, Truth):
             args.update(dict.fromkeys(cond.args if isinstance(cond, Or) else (cond,)))
+        elif cond.value:
+            return TRUE
     flat = tuple(args)
     return Or(flat) if len(flat) > 1 else flat[0] if flat else FALSE
 

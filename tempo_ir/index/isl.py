@@ -4,7 +4,7 @@
 Rules that keep isl sound here:
 
 - every object of a thread belongs to that thread's one context (`context()`): mixed contexts answer silently wrong;
-- questions are asked on text and memoised on it, in a bounded table per thread;
+- questions are asked on text, and memoised on it and on what it says, in a bounded table per thread;
 - what is no affine expression of isl's has a form of its own in the text, or none (`isl_text`).
 
 Pieces of what isl finds come back as `Expr`, `Cond` and `Index`, checked to be equal to it; where they cannot be, the
@@ -16,7 +16,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar, cast
+from functools import wraps
+from typing import ParamSpec, TypeVar, cast
 
 import islpy
 from islpy import (
@@ -103,6 +104,7 @@ LARGE_BOUND = 2**20
 """A size at which upper bounds are compared: of those that hold, one that does not grow is wanted."""
 DIM = islpy.dim_type
 Value = TypeVar("Value")
+Arguments = ParamSpec("Arguments")
 Pieces = TypeVar("Pieces", Map, Set, PwAff, UnionMap)
 Relation = TypeVar("Relation", Map, Set)
 
@@ -147,6 +149,16 @@ def _memoised(key: tuple[object, ...], compute: Callable[[], Value]) -> Value:
     return value
 
 
+def _asked_once(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+    """A question whose answers are kept by what it is asked of, so that its text is not even written again."""
+
+    @wraps(function)
+    def asked(*given: Arguments.args, **named: Arguments.kwargs) -> Value:
+        return _memoised((function, given, *named.items()), lambda: function(*given, **named))
+
+    return asked
+
+
 def read_set(text: str) -> Set:
     """The set that a text in isl's notation describes."""
     return _memoised(("set", text), lambda: _read(Set, text))
@@ -171,29 +183,32 @@ def _of_rows(text: str) -> Set | Map | None:
     rows = rows_of(text)
     if rows is None:
         return None
-    space = islpy.Space.params_alloc(context(), len(rows.params))
-    for position, name in enumerate(rows.params):
-        space = space.set_dim_name(DIM.param, position, name)
-    width, ends = len(rows.target.dims), (DIM.cst, DIM.param)
+    space = _space(rows.params, rows.source, rows.target, rows.exists)
+    ends, width = (DIM.cst, DIM.param), len(rows.target.dims)
     matrices = _matrix(rows.equalities, rows.columns), _matrix(rows.inequalities, rows.columns)
     if rows.source is None:
-        space = space.set_from_params().add_dims(DIM.set, width + rows.exists)
-        whole = islpy.BasicSet.from_constraint_matrices(space, *matrices, *ends, DIM.set, DIM.div).to_set()
-        whole = whole.project_out(DIM.set, width, rows.exists) if rows.exists else whole
-        return _named(whole.set_tuple_name(rows.target.name) if rows.target.name else whole, DIM.set, rows.target)
-    space = space.set_from_params().map_from_set()
-    space = space.add_dims(DIM.in_, len(rows.source.dims)).add_dims(DIM.out, width + rows.exists)
-    whole = islpy.BasicMap.from_constraint_matrices(space, *matrices, *ends, DIM.in_, DIM.out, DIM.div).to_map()
-    whole = whole.project_out(DIM.out, width, rows.exists) if rows.exists else whole
-    for side, names in ((DIM.in_, rows.source), (DIM.out, rows.target)):
-        whole = _named(whole.set_tuple_name(side, names.name) if names.name else whole, side, names)
-    return whole
+        points = islpy.BasicSet.from_constraint_matrices(space, *matrices, *ends, DIM.set, DIM.div).to_set()
+        points = points.project_out(DIM.set, width, rows.exists) if rows.exists else points
+        return points.set_tuple_name(rows.target.name) if rows.target.name else points
+    pairs = islpy.BasicMap.from_constraint_matrices(space, *matrices, *ends, DIM.in_, DIM.out, DIM.div).to_map()
+    pairs = pairs.project_out(DIM.out, width, rows.exists) if rows.exists else pairs
+    for side, end in ((DIM.in_, rows.source), (DIM.out, rows.target)):
+        pairs = pairs.set_tuple_name(side, end.name) if end.name else pairs
+    return pairs
 
 
-def _named(whole: Relation, side: islpy.dim_type, names: Tuple) -> Relation:
-    for position, name in enumerate(names.dims):
-        whole = whole.set_dim_name(side, position, name) if name else whole
-    return whole
+@_asked_once
+def _space(params: Sequence[str], source: Tuple | None, target: Tuple, more: int) -> islpy.Space:
+    """Parameters and dims by name, and `more` dims behind those of the target."""
+    space = islpy.Space.params_alloc(context(), len(params))
+    for position, name in enumerate(params):
+        space = space.set_dim_name(DIM.param, position, name)
+    space = space.set_from_params() if source is None else space.set_from_params().map_from_set()
+    for side, end in ((DIM.in_, source), (DIM.out, target)):
+        for position, name in enumerate(end.dims if end else ()):
+            space = space.add_dims(side, 1)
+            space = space.set_dim_name(side, position, name) if name else space
+    return space.add_dims(DIM.out, more) if more else space
 
 
 def _matrix(rows: Sequence[Row], columns: int) -> islpy.Mat:
@@ -224,6 +239,7 @@ def is_own_fault(error: IslError) -> bool:
     return any(fault in str(error) for fault in ("original tableau", "affine expression involves"))
 
 
+@_asked_once
 def params_set(space: Space) -> Set:
     """The admissible bounds: none negative, and the program's `where`."""
     writer = Writer((), space.params)
@@ -231,6 +247,7 @@ def params_set(space: Space) -> Set:
     return read_set(writer.declared(f": {held} and {writer.natural()}"))
 
 
+@_asked_once
 def domain_set(space: Space, domain: Domain, tuple_name: str = "") -> Set:
     """The points of a domain: `[T] -> { h[t] : 0 <= t < T and T >= 0 }`.
 
@@ -250,6 +267,7 @@ def condition_set(space: Space, dims: Sequence[str], cond: Cond, tuple_name: str
     return read_set(writer.declared(f"{tuple_text(tuple_name, [encode(dim) for dim in dims])} : {held}"))
 
 
+@_asked_once
 def access_map(
     space: Space,
     consumer: Domain,
@@ -294,15 +312,11 @@ def pw_aff(space: Space, dims: Sequence[str], value: Expr) -> PwAff:
 # Questions
 
 
+@_asked_once
 def prove(cond: Cond, space: Space, domain: Domain | None = None) -> bool:
     """Whether a condition holds at every point of the domain, for all admissible bounds; False where unknown."""
     if cond == TRUE:
         return True
-    key = ("prove", str(cond), str(space), str(domain))
-    return _memoised(key, lambda: _prove(cond, space, domain))
-
-
-def _prove(cond: Cond, space: Space, domain: Domain | None) -> bool:
     dims = domain.dims if domain else ()
     writer = Writer(dims, space.params)
     try:
@@ -435,12 +449,8 @@ def _compares(candidate: Expr, function: PwAff, domain: Set, relation: str) -> b
     writer = Writer(dims, ())
     text = f"{tuple_text('', [encode(dim) for dim in dims])} -> [({writer.expr(candidate)})]"
     rebuilt = PwAff.read_from_str(context(), writer.declared(text))
-    holds: Set = getattr(_anonymous(function), relation)(rebuilt)
+    holds: Set = getattr(function.reset_tuple_id(DIM.in_), relation)(rebuilt)
     return domain.reset_tuple_id().is_subset(holds)
-
-
-def _anonymous(function: PwAff) -> PwAff:
-    return function.reset_tuple_id(DIM.in_)
 
 
 def dim_names(points: Set) -> list[str]:
@@ -553,12 +563,12 @@ def _bounds_of_last(shadow: Set) -> tuple[Expr, Expr] | None:
 
 def lower_bound(value: Expr, space: Space, domain: Domain) -> Expr:
     """The least value of an expression over the domain, an expression over the bounds. Raises Inexact, NotAffine."""
-    return _extreme_value(value, space, domain, "min")
+    return expression(_extreme(value, space, domain, "min"))
 
 
 def upper_bound(value: Expr, space: Space, domain: Domain) -> Expr:
     """The greatest value of an expression over the domain, an expression over the bounds. Raises Inexact, NotAffine."""
-    return _extreme_value(value, space, domain, "max")
+    return expression(_extreme(value, space, domain, "max"))
 
 
 def ceiling(value: Expr, space: Space, domain: Domain) -> Expr:
@@ -576,10 +586,6 @@ def ceiling(value: Expr, space: Space, domain: Domain) -> Expr:
     candidates = (*fitting, maximum(*values))
     large = dict.fromkeys({name for each in candidates for name in free_symbols(each)}, LARGE_BOUND)
     return min(candidates, key=lambda each: evaluate(each, large))
-
-
-def _extreme_value(value: Expr, space: Space, domain: Domain, which: str) -> Expr:
-    return expression(_extreme(value, space, domain, which))
 
 
 def _extreme(value: Expr, space: Space, domain: Domain, which: str) -> PwAff:

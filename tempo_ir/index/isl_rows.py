@@ -14,8 +14,8 @@ from functools import lru_cache
 ONE = ""
 """The name of the constant in a sum."""
 
-_OTHER = re.compile(r"\b(?:or|not|false|mod|exists.*exists)\b|!=|[/%;]|\w\(|[-+*<>=,]\s*\(|\)\s*[-+*<>=,]")
-"""What is no linear comparison: words, a product or function of what stands in parentheses."""
+_OTHER = re.compile(r"\((?<=\w\()|[-+*<>=,]\s*\(|\)\s*[-+*<>=,]")
+"""A product, function or sum of what stands in parentheses, which are left out; other words and signs are no sums."""
 _TEXT = re.compile(r"(?:\[([^\]]*)\] -> )?\{ (\w*)\[([^\]]*)\](?: -> (\w*)\[([^\]]*)\])?(?: : (.*))? \}")
 _EXISTS = re.compile(r"(.*?)\bexists \(([^:()]*) : (.*)\)")
 _NAME = re.compile(r"[A-Za-z_]\w*'*")

@@ -215,7 +215,9 @@ class LeafBuilder:
 
 def _guarded(condition: Cond, then: Operation, otherwise: Operation) -> Operation:
     if condition in (TRUE, FALSE):
-        return then if condition == TRUE else otherwise
+        kept, left_out = (then, otherwise) if condition == TRUE else (otherwise, then)
+        left_out.erase()  # it would go on using the buffers
+        return kept
     guard = IfOp(condition, Region(Block([then])), Region(Block([otherwise])))
     guard.location = then.location
     return guard

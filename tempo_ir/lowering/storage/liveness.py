@@ -272,7 +272,7 @@ class Liveness:
     def _iteration_times(self, use: CellUse, ranks: Mapping[int, int], length: int) -> Map:
         writer = Writer(use.frame.iterators, self.space.params)
         source = [encode(name) for name in use.frame.iterators]
-        target = [f"({writer.expr(value)})" for value in self._time(use, ranks, length)]
+        target = [writer.expr(value) for value in self._time(use, ranks, length)]
         return read_map(writer.declared(f"{tuple_text('', source)} -> {tuple_text('', target)}"))
 
     @staticmethod
