@@ -179,14 +179,14 @@ def test_rows_that_fill_vectors_are_lanes(rows: int, columns: int, depth: int, t
 
 @pytest.mark.parametrize(("rows", "columns", "depth"), [(32, 660, 261), (45, 660, 100), (32, 192, 261), (16, 660, 261)])
 def test_weights_of_the_next_block_of_registers(monkeypatch: pytest.MonkeyPatch, rows: int, columns: int, depth: int):
-    """They are asked for where rows of two vectors are lanes and the weights are more than stay near."""
+    """They are asked for where rows are lanes and the weights are more than stay near."""
     case = kernels.linear(np.random.default_rng(0), rows, columns, depth, columns // 3, depth)
     assert lhs_storage(case.kernel, AVX512) is Storage.ROWS
     assert_same(case.kernel, case.arguments, case.grid, case.tolerance)
     asked = lower_kernel(case.kernel, AVX512).definition.count("llvm.prefetch")
     monkeypatch.setattr(ahead, "NEAR_WEIGHTS", 1 << 30)
     near = lower_kernel(case.kernel, AVX512).definition.count("llvm.prefetch")
-    assert (asked > near) is (rows > 16 and 4 * columns * depth > 1 << 18)
+    assert (asked > near) is (4 * columns * depth > 1 << 18)
 
 
 def gated(rows: int, columns: int, depth: int, programs: int) -> KernelOp:
