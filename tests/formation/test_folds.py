@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from xdsl.context import Context
@@ -229,3 +231,46 @@ def test_gradients_of_many_tiles() -> None:
         np.testing.assert_allclose(found["loss"], np.cumsum(a) * w, rtol=1e-12)
         np.testing.assert_allclose(found["da"], np.cumsum(w[::-1])[::-1], rtol=1e-12)
     assert list(executable(a=np.zeros(4), w=np.arange(1.0, 5), T=4)["da"]) == [10, 9, 7, 4]
+
+
+def doubled_and_cut(g: tp.Tensor, w: tp.Tensor, x: tp.Tensor) -> tp.Tensor:
+    return tp.clip(tp.split(g @ w, 2, axis=1)[0] + x, -1.0, 1.0)
+
+
+STEPS: dict[str, tuple[bool, Callable[[tp.Tensor, tp.Tensor, tp.Tensor], tp.Tensor]]] = {
+    "in place": (True, lambda g, w, x: tp.tanh(g * 0.5 + x)),
+    "beside a sum over what is read": (True, lambda g, w, x: g * 0.5 + tp.sum(x * 2.0, axis=1, keepdims=True)),
+    "a part of a product": (False, doubled_and_cut),
+    "over a sum": (False, lambda g, w, x: g / (1.0 + tp.sum(g * g, axis=1, keepdims=True)) + x),
+    "a softmax": (False, lambda g, w, x: tp.softmax(g + x, axis=1)),
+    "turned on": (False, lambda g, w, x: tp.concat(tp.split(g, (1, 5), axis=1)[::-1], axis=1) * 0.5 + x),
+    "backwards": (False, lambda g, w, x: tp.reverse(g, axis=1) * 0.5 + x),
+    "moved up": (False, lambda g, w, x: tp.pad(tp.split(g, (1, 5), axis=1)[1], 0, 1, axis=1) * 0.5 + x),
+    "less the first": (False, lambda g, w, x: g * 0.5 - tp.split(g, 6, axis=1)[0] + x),
+    "the rows' greatest": (False, lambda g, w, x: g * 0.5 - tp.max(g, axis=0) + x),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_block_is_made_of_that_block_alone(name: str) -> None:
+    """Else the loop stays one, of kernels: none is left to numpy."""
+    folded, step = STEPS[name]
+
+    @tp.program
+    def last():
+        t, T = tp.dim("t")
+        x, first = tp.input("x", tp.f32[5, 6], over=t), tp.input("first", tp.f32[5, 6])
+        w = tp.input("w", tp.f32[6, 12])
+        g = tp.tensor("g", tp.f32[5, 6], over=t)
+        g[0] = first
+        g[t + 1] = step(g, w, x)
+        tp.output("s", tp.tanh(g[T - 1]))
+
+    executable, reference = tp.compile(last(), cache=False), tp.compile(last(), "reference")
+    assert not all_of(executable.lowered, loop.BodyOperation)
+    assert bool(all_of(executable.lowered, loop.ForOp)) != folded
+    for steps in (1, 2, 3, 17, 70):
+        draw = np.random.default_rng(steps)
+        shapes = {"x": (steps, 5, 6), "first": (5, 6), "w": (6, 12)}
+        given = {key: draw.normal(size=shape).astype(np.float32) for key, shape in shapes.items()}
+        np.testing.assert_allclose(executable(**given)["s"], reference(**given)["s"], rtol=2e-5, atol=2e-6)

@@ -5,8 +5,8 @@ division after it. Leaves that make first values, and nothing else, come in; lea
 what is written has one shape.
 
 A kernel asks for values block by block. So a fold is one only if all that it carries has the axes of one of its values,
-and if no sum or product in the kernel is asked for along other axes, save along some that one block holds (`t mod 64 +
-1` elements): all reductions along such an axis share its block.
+if no block of that is made of another one, and if no sum or product in the kernel is asked for along other axes, save
+along some that one block holds (`t mod 64 + 1` elements): all reductions along such an axis share its block.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ from tempo_ir.dialects.loop import (
     BodyOperation,
     BufferAccess,
     ComputeOp,
+    FoldOp,
     ForOp,
     KernelOp,
     ProgramOp,
+    YieldOp,
     enclosing_loops,
 )
 from tempo_ir.dialects.types import Extent, shape_of
-from tempo_ir.index import Domain, IndexExpressionError, compare
+from tempo_ir.index import Const, Domain, IndexExpressionError, Slice, as_expr, compare
 from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.folding import fold_of
 from tempo_ir.lowering.formation.fusion import LARGEST, Group, ordered
 from tempo_ir.lowering.formation.kernels import kernel_of
 from tempo_ir.lowering.formation.leaf import Leaf, row_of
 from tempo_ir.lowering.formation.rules import Cost
-from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, doubled, folds_of, values_of
+from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, doubled, folds_of, reduced_classes, values_of
 
 OPEN_BLOCK, FIXED_BLOCK = 64, 256
 """Elements of an open axis, and of a fixed one, that one block holds on every target."""
@@ -239,7 +241,7 @@ def is_one_kernel(kernel: KernelOp, leaf: ComputeOp, program: ProgramOp) -> bool
     (fold,) = folds_of(block)
     carried = [{axis for axis in classes.of_value(value) if axis is not None} for value in fold.finals]
     widest = max(carried, key=len)
-    if widest & excluded or not all(axes <= widest for axes in carried):
+    if widest & excluded or not all(axes <= widest for axes in carried) or not _stays_in_place(fold, classes, widest):
         return False
     extents: dict[Axis, set[Extent]] = {}
     for value in values:
@@ -249,6 +251,39 @@ def is_one_kernel(kernel: KernelOp, leaf: ComputeOp, program: ProgramOp) -> bool
     ops = [op for inner in (block, fold.body.block) for op in inner.ops if isinstance(op, _MADE_ONCE)]
     asked = {axis for op in ops for axis in classes.of_value(op.results[0]) if axis is not None} - widest
     return not asked & excluded and all(_lies_in_one_block(extents[axis], leaf, program) for axis in asked)
+
+
+def _stays_in_place(fold: FoldOp, classes: AxisClasses, carried: set[Axis]) -> bool:
+    """Whether a block of what is carried is made of that block alone: no op that reads it, or what is made of it, sums
+    along its axes or moves along them (`g @ w`, `g / sum(g)`, `concat(g[1:], g[:1])`)."""
+    block = fold.body.block
+    made_of: set[SSAValue] = set(block.args[: len(fold.carried)])
+    for op in block.ops:
+        read = [operand for operand in op.operands if operand in made_of]
+        if not read or isinstance(op, YieldOp):
+            continue
+        made_of.update(op.results)
+        if carried & set(reduced_classes(op, classes).values()):
+            return False
+        kept = {axis for result in op.results for axis in classes.of_value(result)}
+        for operand in read:
+            for number, axis in enumerate(classes.of_value(operand)):
+                if axis in carried and (axis not in kept or _moves_along(op, number)):
+                    return False
+    return True
+
+
+def _moves_along(op: Operation, axis: int) -> bool:
+    """Whether an op puts the elements of its operand at other places of an axis that its result has too."""
+    match op:
+        case sdg.ReverseOp():
+            return op.axis == axis
+        case sdg.SliceOp():
+            return op.take[axis] != Slice(Const(0), as_expr(shape_of(op.operand.type)[axis]))
+        case sdg.PadOp():
+            return Const(0) != op.low[axis] or Const(0) != op.high[axis]
+        case _:
+            return False
 
 
 def _lies_in_one_block(extents: Iterable[Extent], leaf: ComputeOp, program: ProgramOp) -> bool:
