@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+import tempo_ir as tp
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.types import Tensor, dtype, shape_of, tensor
 from tempo_ir.index import expr
 from tempo_ir.lowering.kernels.blocks import CPU
 from tempo_ir.lowering.kernels.reshaped_reads import reshape_reads
+from tempo_ir.reference.sdg import run as run_graph
 from tests.kernels.support import PADDED, SMALL, body_of, check_body, compare, data, meaning_of, run
+from tests.schedule.schedule_support import arguments, parse
 
 Operands = list[tuple[int, ...]]
 
@@ -83,6 +87,62 @@ def test_beside_an_extent_of_the_call(n: int) -> None:
         (3, 4),
     ]
     check_body(body((expr("n"), 3, 4)), types, [data((n, 12)), data((12,), seed=1)], {"n": n})
+
+
+WRITTEN_OTHERWISE = {
+    "open beside static": """
+sdg.program @p dims(t: T) where T = 5 {
+  %a = sdg.input "a" in (t) : tensor<12xf32>
+  %b = sdg.input "b" in () : tensor<5x12xf32>
+  %y = sdg.mul %a[0:T], %b in () : (tensor<12xf32>, tensor<5x12xf32>) -> tensor<5x12xf32>
+  %z = sdg.reshape %y in () : (tensor<5x12xf32>) -> tensor<5x3x4xf32>
+  sdg.output "z" %z in () : tensor<5x3x4xf32>
+}
+""",
+    "two names": """
+sdg.program @p dims(t: T, s: S) where S = T {
+  %a = sdg.input "a" in (t) : tensor<12xf32>
+  %b = sdg.input "b" in (s) : tensor<12xf32>
+  %y = sdg.mul %a[0:T], %b[0:S] in () : (tensor<12xf32>, tensor<12xf32>) -> tensor<?x12xf32, #sdg.size<T>>
+  %z = sdg.reshape %y in () : (tensor<?x12xf32, #sdg.size<T>>) -> tensor<?x3x4xf32, #sdg.size<T>>
+  sdg.output "z" %z in () : tensor<?x3x4xf32, #sdg.size<T>>
+}
+""",
+    "a window": """
+sdg.program @p dims(t: T) where T >= 4 {
+  %a = sdg.input "a" in (t) : tensor<12xf32>
+  %b = sdg.input "b" in () : tensor<4x12xf32>
+  %y = sdg.mul %a[max(0, t - 3):t + 1], %b in (t: 3 to T) : (tensor<12xf32>, tensor<4x12xf32>) -> tensor<4x12xf32>
+  %z = sdg.reshape %y[t] in (t: 3 to T) : (tensor<4x12xf32>) -> tensor<4x3x4xf32>
+  %o = sdg.sum %z[t] axes [0] in (t: 3 to T) : (tensor<4x3x4xf32>) -> tensor<3x4xf32>
+  sdg.output "z" %o[t] in (t: 3 to T) : tensor<3x4xf32>
+}
+""",
+    "split where open": """
+sdg.program @p dims(t: T) where T = 12 {
+  %a = sdg.input "a" in (t) : tensor<f32>
+  %b = sdg.input "b" in () : tensor<5x12xf32>
+  %y = sdg.mul %b, %a[0:T] in () : (tensor<5x12xf32>, tensor<f32>) -> tensor<5x12xf32>
+  %z = sdg.reshape %y in () : (tensor<5x12xf32>) -> tensor<5x3x4xf32>
+  sdg.output "z" %z in () : tensor<5x3x4xf32>
+}
+""",
+}
+
+
+@pytest.mark.parametrize(("name", "steps"), [
+    ("open beside static", 5), ("two names", 0), ("two names", 1), ("two names", 5), ("a window", 4), ("a window", 9),
+    ("split where open", 12),
+])  # fmt: skip
+def test_extents_that_are_equal_and_written_otherwise(name: str, steps: int) -> None:
+    """They are no axes of one element."""
+    graph = parse(WRITTEN_OTHERWISE[name])
+    sizes = {"T": steps, "S": steps} if name == "two names" else {"T": steps}
+    given = arguments(graph, sizes)
+    expected = run_graph(graph, given, sizes)["z"]
+    found = tp.compile(ModuleOp([graph]), cache=False)(**given, **sizes)["z"]
+    first = 3 if name == "a window" else 0  # rows of no point have no value
+    np.testing.assert_allclose(found[first:], expected[first:], rtol=1e-5, atol=1e-6)
 
 
 def test_what_others_read_stays() -> None:

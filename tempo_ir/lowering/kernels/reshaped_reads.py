@@ -36,11 +36,13 @@ _ELEMENTWISE = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopG
 def reshape_reads(block: Block) -> None:
     """Move the reshapes of a kernel's body to its arguments, in place."""
     for op in [op for op in block.ops if isinstance(op, sdg.ReshapeOp)]:
-        shape = shape_of(op.operand.type)
-        parts = _split(shape, shape_of(op.result.type))
+        parts = _split(shape_of(op.operand.type), shape_of(op.result.type))
         if parts is None or isinstance(op.operand, BlockArgument) or (makers := _of_reads_alone(op.operand)) is None:
             continue
-        result = _Reshaped(op, shape, parts).of(makers)
+        reshaped = _Reshaped(op, parts)
+        if not reshaped.splits(makers):
+            continue
+        result = reshaped.of(makers)
         result.name_hint = op.result.name_hint
         op.result.replace_all_uses_with(result)
         for gone in (op, *reversed(makers)):
@@ -89,10 +91,9 @@ def _of_reads_alone(value: SSAValue) -> list[Operation] | None:
 
 @dataclass
 class _Reshaped:
-    """Values that broadcast to the shape `full`, whose axes become `parts`, computed before a reshape."""
+    """Values that broadcast to a shape whose axes become `parts`, computed before a reshape."""
 
     reshape: sdg.ReshapeOp
-    full: Shape
     parts: Sequence[Shape]
     known: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
 
@@ -119,11 +120,23 @@ class _Reshaped:
         return self.known[value]
 
     def shape(self, value: SSAValue) -> Shape:
-        """The new shape of a value; along an axis of one element it has axes of one element."""
-        old = shape_of(value.type)
-        behind = len(self.full) - len(old)
-        aligned = zip(old, self.full[behind:], self.parts[behind:], strict=True)
-        return tuple(new for extent, whole, part in aligned for new in (part if extent == whole else [1] * len(part)))
+        """The new shape of a value: of one element along the parts of an axis of one, else its own where an axis stays,
+        which may be written otherwise than in the full shape."""
+        shape: list[Extent] = []
+        for extent, part in self.aligned(value):
+            shape += [1] * len(part) if extent == 1 else part if len(part) > 1 else [extent]
+        return tuple(shape)
+
+    def splits(self, makers: Sequence[Operation]) -> bool:
+        """Whether what these ops read and make has one element along each axis that is split, or is written as long."""
+        values = [value for maker in makers for value in (*maker.operands, *maker.results)]
+        pairs = [pair for value in values for pair in self.aligned(value)]
+        return all(len(part) == 1 or extent in (1, _product(part)) for extent, part in pairs)
+
+    def aligned(self, value: SSAValue) -> list[tuple[Extent, Shape]]:
+        """The axes of a value with what they become, aligned right."""
+        shape = shape_of(value.type)
+        return list(zip(shape, self.parts[len(self.parts) - len(shape) :], strict=True))
 
     def insert(self, op: Operation) -> SSAValue:
         """The result of an op, which is put before the reshape."""
