@@ -30,7 +30,7 @@ from tempo_ir.dialects.loop import (
     enclosing_loops,
 )
 from tempo_ir.dialects.types import Extent, shape_of
-from tempo_ir.index import Const, Domain, IndexExpressionError, Slice, as_expr, compare
+from tempo_ir.index import Const, Domain, IndexExpressionError, compare
 from tempo_ir.lowering.formation.block_graph import BlockGraph
 from tempo_ir.lowering.formation.folding import fold_of
 from tempo_ir.lowering.formation.fusion import LARGEST, Group, ordered
@@ -38,6 +38,7 @@ from tempo_ir.lowering.formation.kernels import kernel_of
 from tempo_ir.lowering.formation.leaf import Leaf, row_of
 from tempo_ir.lowering.formation.rules import Cost
 from tempo_ir.lowering.kernels.axis_classes import Axis, AxisClasses, doubled, folds_of, reduced_classes, values_of
+from tempo_ir.passes.simplify.shape import takes_all
 
 OPEN_BLOCK, FIXED_BLOCK = 64, 256
 """Elements of an open axis, and of a fixed one, that one block holds on every target."""
@@ -279,7 +280,7 @@ def _moves_along(op: Operation, axis: int) -> bool:
         case sdg.ReverseOp():
             return op.axis == axis
         case sdg.SliceOp():
-            return op.take[axis] != Slice(Const(0), as_expr(shape_of(op.operand.type)[axis]))
+            return not takes_all(op.take[axis], shape_of(op.operand.type)[axis])
         case sdg.PadOp():
             return Const(0) != op.low[axis] or Const(0) != op.high[axis]
         case _:

@@ -24,7 +24,7 @@ from tempo_ir.dialects.loop import BodyOperation, FoldOp, YieldOp
 from tempo_ir.dialects.sdg.attributes import IndexAttr
 from tempo_ir.dialects.types import Extent, element, shape_of, tensor
 from tempo_ir.index import Const, Entry, Slice, as_expr, simplify
-from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
+from tempo_ir.lowering.kernels.elementwise import ELEMENTWISE
 from tempo_ir.lowering.kernels.layout import Array
 
 SHORT = 64
@@ -33,7 +33,7 @@ SHORT = 64
 FEW_ROWS = 8
 """Rows of a product from which on they fill the registers."""
 
-_ALIGNED = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp, sdg.BroadcastOp)
+_ALIGNED = (*ELEMENTWISE, sdg.BroadcastOp)
 _FREE = (sdg.RandomOp, sdg.ConstantOp, sdg.IndexOp, YieldOp)
 
 Pair = tuple[SSAValue, int]

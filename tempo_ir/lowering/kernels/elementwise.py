@@ -59,6 +59,8 @@ BINARY: Mapping[type[Operation], type[ew.BinaryOp]] = MappingProxyType(
 DIVISIONS: Mapping[type[Operation], type[ew.BinaryOp]] = MappingProxyType(
     {sdg.FloordivOp: ew.FloorDivOp, sdg.ModOp: ew.ModOp}
 )
+ELEMENTWISE = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp)
+"""Ops whose elements are made of those at the same place of their operands, which broadcast."""
 
 
 def broadcast_coordinates(translator: Translator, operand: SSAValue, at: Sequence[Coordinate]) -> Coordinates:

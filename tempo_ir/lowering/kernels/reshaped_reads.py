@@ -28,9 +28,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from tempo_ir.dialects import sdg
 from tempo_ir.dialects.operation import maker_of
 from tempo_ir.dialects.types import Extent, Shape, element, shape_of, tensor
-from tempo_ir.lowering.kernels.elementwise import BINARY, DIVISIONS, UNARY
-
-_ELEMENTWISE = (*UNARY, *BINARY, *DIVISIONS, sdg.SelectOp, sdg.CastOp, sdg.StopGradientOp)
+from tempo_ir.lowering.kernels.elementwise import ELEMENTWISE
 
 
 def reshape_reads(block: Block) -> None:
@@ -82,7 +80,7 @@ def _of_reads_alone(value: SSAValue) -> list[Operation] | None:
         maker = maker_of(value)
         if maker is None or (isinstance(maker, sdg.ConstantOp) and not shape_of(value.type)):
             continue
-        if not isinstance(maker, _ELEMENTWISE) or not value.has_one_use():
+        if not isinstance(maker, ELEMENTWISE) or not value.has_one_use():
             return None
         makers.append(maker)
         waiting += maker.operands
